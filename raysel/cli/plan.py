@@ -387,7 +387,7 @@ def _notes_on_method(study: Study) -> Iterator[str]:
     if study.findings.untrusted:
         change = "lack the fitted method" if study.findings.storable else "not be written"
         yield (
-            f"model.skops will {change}, because {', '.join(study.findings.untrusted)} is not trusted: "
+            f"model.skops will {change}, because a model file must not name {', '.join(study.findings.untrusted)}: "
             f"{storage_remedy(study.findings.untrusted)}."
         )
     if study.dataset.is_multilabel:

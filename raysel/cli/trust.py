@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from rich.prompt import Confirm
-
 from raysel.core.errors import StudyError
 from raysel.core.files import read_regular
 from raysel.core.printing import Terminal
@@ -36,7 +34,8 @@ def run(arguments: Namespace) -> int:
             out.print(f"all of its {counted(len(files), 'model file')} are trusted already")
             return 0
         asked = sys.stdin.isatty() and out.is_terminal
-        if asked and not Confirm.ask("Trust them?", console=out, default=False):
+        if asked and not out.confirms("Trust them?", default=False):
+            out.print("nothing was signed")
             return 1
         for file, digest in digests.items():
             _sign(file, digest)

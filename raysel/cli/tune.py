@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.prompt import Confirm
-from rich.text import Text
 
 from raysel.base.registry import imports_code
 from raysel.cli.commands import BUILTIN
@@ -72,7 +70,7 @@ def run(arguments: Namespace) -> int:
             return interrupt_status()
 
 
-def _course(arguments: Namespace, places: ExitStack, console: Console, out: Console) -> int:
+def _course(arguments: Namespace, places: ExitStack, console: Console, out: Terminal) -> int:
     """Run a study or a comparison in a folder of this machine, which is copied to a URI meanwhile."""
     path: Path | None = None
     progress = ProgressLine(out)
@@ -210,7 +208,7 @@ def _open_places(arguments: Namespace, places: ExitStack, out: Console) -> None:
         arguments.output = str(places.enter_context(running_at(arguments.output, refused=())))
 
 
-def _offer(study: Study, output: str | None, out: Console) -> StudyDirectory | None:
+def _offer(study: Study, output: str | None, out: Terminal) -> StudyDirectory | None:
     """Return the directory of an interrupted run of the same study if the user confirms to resume it."""
     output = output or study.config.output
     if as_uri(output):
@@ -231,11 +229,7 @@ def _offer(study: Study, output: str | None, out: Console) -> StudyDirectory | N
     place = found.directory.path
     there = f"{place} holds this study, {found.status} after {found.n_trials} of {found.study.n_trials} trials."
     if sys.stdin.isatty() and out.is_terminal and not out.quiet:
-        return (
-            found.directory
-            if Confirm.ask(Text(f"{there} Resume it?"), console=out, default=True)
-            else None
-        )
+        return found.directory if out.confirms(f"{there} Resume it?", default=True) else None
     out.print(f"{there} To resume it: python -m raysel.tune --resume {shlex.quote(str(place))}")
     return None
 

@@ -16,6 +16,7 @@ from typing import IO, Any, NoReturn, TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 #: Categories of Unicode whose characters are shown as escape sequences: controls, controls of the text direction and
 #: of zero width, halves of surrogate pairs, private and unassigned characters, line and paragraph separators.
@@ -220,6 +221,16 @@ class Terminal(Console):
                 yield segment
             else:
                 yield Segment(printable(segment.text), segment.style)
+
+    def confirms(self, question: str, *, default: bool) -> bool:
+        """Ask a question; the end of the input is a no."""
+        from rich.prompt import Confirm  # noqa: PLC0415 - few commands ask
+
+        try:
+            return Confirm.ask(Text(question), console=self, default=default)
+        except EOFError:
+            self.print()
+            return False
 
 
 #: Texts of the commands that run in this process; that of the innermost one is printed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 
 import numpy as np
 import pytest
@@ -46,6 +47,19 @@ def test_the_command_shows_what_the_study_is_and_signs_all_its_models(foreign, c
     raysel.open_study(study).model.predict(np.zeros((1, 64)))
     assert trust.main([str(study)]) == 0
     assert "are trusted already" in words(capsys)
+
+
+@pytest.mark.parametrize(("answer", "status"), [("n\n", 1), ("\n", 1), ("", 1), ("y\n", 0)])
+def test_at_a_terminal_it_asks_and_the_end_of_the_input_is_a_no(
+    answer, status, foreign, monkeypatch, capsys
+):
+    study, _ = foreign
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any output for a terminal
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert trust.main([str(study)]) == status
+    assert ("nothing was signed" in words(capsys)) == bool(status)
+    assert is_trusted(study / "model.skops") != bool(status)
 
 
 def test_one_model_file_is_trusted_and_what_is_no_study_is_refused(foreign, tmp_path, capsys):

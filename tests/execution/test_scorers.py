@@ -476,8 +476,9 @@ def test_a_judge_that_cannot_be_stored_leaves_no_model_and_the_plan_says_so(tmp_
     write(tmp_path / "few.npz", "two classes")
     study = study_of(tmp_path / "few.npz", "knn", final=True, estimator="own_judge.J")
     assert (study.findings.storable, study.findings.untrusted) == (False, ("own_judge.J",))
-    assert "model.skops will not be written, because own_judge.J is not trusted" in " ".join(
-        notes(study)
+    assert (
+        "model.skops will not be written, because a model file must not name own_judge.J:"
+        in " ".join(notes(study))
     )
     result = run(study, tmp_path / "run")
     assert not result.directory.model.exists()
