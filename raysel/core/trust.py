@@ -137,7 +137,7 @@ def _own_key(*, make: bool = False) -> bytes:
     try:
         if make and not os.path.lexists(path):
             _make_key(path)
-        if (mode := stat.S_IMODE(path.lstat().st_mode)) & 0o077:
+        if (mode := stat.S_IMODE(path.stat().st_mode)) & 0o077:
             raise OSError(errno.EACCES, f"other accounts may use it, mode {mode:o}")
         return _read_key(path)
     except OSError as error:
@@ -162,7 +162,7 @@ def _make_key(path: Path) -> None:
 
 
 def _read_key(path: Path) -> bytes:
-    text = read_regular(path, 2 * _DIGITS).strip()
+    text = read_regular(path.resolve(), 2 * _DIGITS).strip()  # a secret is mounted as a link
     if not re.fullmatch(rb"[0-9a-f]{%d}" % _DIGITS, text):
         raise OSError(errno.EINVAL, f"it does not hold a key, {_DIGITS} hexadecimal digits")
     return bytes.fromhex(text.decode())

@@ -209,7 +209,7 @@ def _read_back(case: MethodCase, model: Estimator, folder: Path) -> Any:
     others = sorted(untrusted - {class_name})
     require(not others, f"a model file names {others}, which load_model does not trust.")
     if not untrusted:
-        return load_model(save_model(model, folder / "model.skops"))
+        return load_model(save_model(model, folder / "model.skops"), trust=True)
     import skops.io  # noqa: PLC0415 - a class that is not registered is trusted here alone
 
     return skops.io.loads(skops.io.dumps(model), trusted=[class_name, *trusted_types()])

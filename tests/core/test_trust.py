@@ -98,6 +98,14 @@ def test_a_model_that_is_named_by_a_link_has_the_hash_of_its_file(tmp_path):
     check_trust(tmp_path / "newest.skops", CONTENT, "study")
 
 
+def test_a_key_that_is_mounted_as_a_link_is_used(tmp_path):
+    model = write_signed(tmp_path / "model.skops", CONTENT)
+    key_file().symlink_to(key_file().rename(tmp_path / "secret"))
+    assert (key_problem(), is_trusted(model)) == ("", True)
+    (tmp_path / "secret").chmod(0o644)
+    assert "mode 644" in key_problem()
+
+
 def test_a_copy_is_as_trusted_as_the_model(tmp_path):
     model = write_signed(tmp_path / "model.skops", CONTENT)
     target = tmp_path / "copy.skops"
