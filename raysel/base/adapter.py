@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import OneToOneFeatureMixin, RegressorMixin, clone
+from sklearn.base import OneToOneFeatureMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.base.cells import Cells
 from raysel.base.estimator import Capabilities, OneShotEstimator
+from raysel.base.label_codes import CodedClassifier, fit_to_labels
 from raysel.core.arrays import BoolArray, FloatArray, LabelArray, validate_params
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets import CLASSES, LABELS, QUANTITIES, TARGETS
@@ -97,10 +98,10 @@ class ScikitLearnMethod(OneShotEstimator):
     def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
         for name in ("scores_", "classes_"):
             self.__dict__.pop(name, None)
-        fitted, rows = clone(self.estimator), self.restored(X)
+        rows = self.restored(X)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            fitted.fit(rows, y)
+            fitted = fit_to_labels(self.estimator, rows, y)
         self._ended = not any(
             issubclass(warning.category, ConvergenceWarning) for warning in caught
         )
@@ -204,6 +205,8 @@ class ScikitLearnMethod(OneShotEstimator):
 
 def feature_scores(fitted: Any, constant: BoolArray) -> tuple[str, FloatArray] | None:
     """Return the feature scores of a fitted estimator in scikit-learn's style, and the attribute that they are of."""
+    if isinstance(fitted, CodedClassifier):
+        return feature_scores(fitted.estimator_, constant)
     if isinstance(fitted, Pipeline):
         return _pipeline_scores(fitted, constant)
     for name in ("coef_", "feature_importances_", "scores_"):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import Tags, _safe_indexing, get_tags, indexable
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.base.adapter import tagged_type, wrapped_has
 from raysel.base.cells import allows_nan
+from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, validate_params
 from raysel.numerics.metrics import known_of, metric
 
@@ -127,14 +128,14 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
         """
         validate_params(self)
         measure = metric(self.metric or ("r2" if self._is_regressor else "accuracy"), "metric")
-        self.estimator_ = clone(self.estimator).fit(X, y)
+        self.estimator_ = fit_to_labels(self.estimator, X, np.asarray(y))
         samples, labels = indexable(validate_data(self, X, skip_check_array=True), np.asarray(y))
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels.ravel()
 
         def loss(train: IntArray, test: IntArray) -> FloatArray:
             known = known_of(labels[train])
-            model = clone(self.estimator).fit(_safe_indexing(samples, train), labels[train])
+            model = fit_to_labels(self.estimator, _safe_indexing(samples, train), labels[train])
             classes = getattr(model, "classes_", known)
             drop = permutation_importance(
                 model,

@@ -174,6 +174,7 @@ def _module(node: dict[str, Any], modules: Mapping[str, str]) -> Any:
 _PARTS = (
     "raysel.base.adapter.ScikitLearnMethod",
     "raysel.base.importance.PermutationImportance",
+    "raysel.base.label_codes.CodedClassifier",
     "raysel.evaluation.neighbours.NearestNeighborsClassifier",
     "raysel.evaluation.pipeline.FeaturePipeline",
     "raysel.evaluation.selectors.RankedClassifier",

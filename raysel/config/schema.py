@@ -269,6 +269,11 @@ class SolverConfig(_Section):
     its training set where the values of a feature are permuted (raysel.PermutationImportance); a ranking takes five
     more fits, and 25 predictions for each feature. Not with cv.groups or cv.blocks."""
 
+    @property
+    def class_name(self) -> str:
+        """Name of the solver, without the parameters of an estimator that was given as an object."""
+        return self.name.partition("(")[0]
+
     @model_validator(mode="after")
     def _no_parameter_twice(self) -> SolverConfig:
         if both := sorted(set(self.params) & set(self.space)):
@@ -285,6 +290,11 @@ class JudgeConfig(_Section):
     """Fixed values of its parameters, by name."""
     space: dict[str, Annotated[tuple[Parameter, ...], Field(min_length=1)]] = {}
     """Values of its parameters that the inner scores choose from, by name."""
+
+    @property
+    def class_name(self) -> str:
+        """Name of the solver, without the parameters of an estimator that was given as an object."""
+        return self.name.partition("(")[0]
 
     @model_validator(mode="after")
     def _no_parameter_twice(self) -> JudgeConfig:

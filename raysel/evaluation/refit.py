@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 
 from raysel.base.estimator import Estimator, convergence_of
+from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, is_quantity
 from raysel.core.machine import now
 from raysel.data.preparation.outputs import Outputs
@@ -121,7 +122,7 @@ class FoldModels:
                 if n_scored
                 else best_guess(self.y)
             )
-            self._trained[key] = selector, classifier.fit(X, self.y)
+            self._trained[key] = selector, fit_to_labels(classifier, X, self.y)
         return self._trained[key]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from raysel.base.estimator import Estimator
+from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, is_quantity
 from raysel.data.layouts import SEPARATOR
 from raysel.data.preparation.outputs import Outputs
@@ -132,9 +133,8 @@ class Evaluation:
                         if prepared is None
                         else prepared.columns(np.sort(order[:n]))
                     )
-                    model = self.judge.make(y_train, random_state, setting).fit(
-                        X_train[:, best], y_train
-                    )
+                    judge = self.judge.make(y_train, random_state, setting)
+                    model = fit_to_labels(judge, X_train[:, best], y_train)
                     yield measure.output(model, X_test[:, best], y_test)
 
         def score(selector: Estimator) -> FloatArray:

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.cells import own_cells
 from raysel.base.estimator import Estimator
+from raysel.base.label_codes import may_want_codes
 from raysel.config.schema import AUTO
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError, StudyError
@@ -280,12 +281,22 @@ def _without_last(solver: Estimator, X: FloatArray, y: LabelArray) -> tuple[Esti
     pipeline = solver.estimator if isinstance(solver, ScikitLearnMethod) else None
     if not isinstance(pipeline, Pipeline) or len(pipeline.steps) == 1:
         return solver, X
-    transformed = clone(pipeline[:-1]).fit_transform(solver.restored(X), y)
+    rows = solver.restored(X)
+    transformed = _fit_transformed(pipeline[:-1], rows, y)
     last = clone(pipeline.steps[-1][1])
     cells, values = own_cells(
         last, transformed.toarray() if hasattr(transformed, "toarray") else transformed
     )
     return ScikitLearnMethod(last, cells), np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _fit_transformed(steps: Pipeline, rows: Any, y: LabelArray) -> Any:
+    try:
+        return clone(steps).fit_transform(rows, y)
+    except Exception:
+        if not may_want_codes(steps, y):
+            raise
+        return clone(steps).fit_transform(rows, np.unique(y, return_inverse=True)[1])
 
 
 def _of_model(

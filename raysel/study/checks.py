@@ -61,7 +61,7 @@ class Problems:
 
 def check_method(config: StudyConfig, can: Capabilities) -> None:
     """Check the search and the evaluation against the capabilities of the method, without the data."""
-    name, search, judge = config.solver.name, config.search, config.evaluation.estimator_name
+    name, search, judge = config.solver.class_name, config.search, config.evaluation.estimator_name
     warn_of_name_clash(name)
     if search.method == "path" and not can.path:
         able = able_solvers(lambda c: c.path)
@@ -150,7 +150,7 @@ def check_judge(judge: str, name: str, ranks: bool, predicts: bool) -> None:
 def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None:
     """Check the values of the data, and the method and the scaling against the data."""
     _check_values(dataset)
-    name = config.solver.name
+    name = config.solver.class_name
     if not config.dataset.in_memory:
         _check_stored(config, can)
     if dataset.is_regression and QUANTITIES not in can.targets:
@@ -225,7 +225,7 @@ def check_metrics(config: StudyConfig, dataset: Dataset, labelled: BoolArray) ->
 
 def _check_stored(config: StudyConfig, can: Capabilities) -> None:
     """Check that a study needs no samples in memory."""
-    name, search, judge = config.solver.name, config.search, config.evaluation.estimator_name
+    name, search, judge = config.solver.class_name, config.search, config.evaluation.estimator_name
     if not can.in_blocks:
         able = able_solvers(lambda c: c.in_blocks)
         raise ConfigError(
@@ -352,7 +352,7 @@ def _of_plain_columns(config: StudyConfig, dataset: Dataset, solver: Estimator) 
     if len(dataset.layout.grid) != 1 or "shape" not in solver.layout_parameters:
         return ""
     return (
-        f" The samples of {dataset.name} are plain columns, and {config.solver.name} is for arrays: if they are "
+        f" The samples of {dataset.name} are plain columns, and {config.solver.class_name} is for arrays: if they are "
         "images, set dataset.shape to [height, width]; else use a solver for tables, e.g. solver: {name: rfs}, "
         "fisher_score or linear_svm."
     )

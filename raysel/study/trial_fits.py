@@ -12,6 +12,7 @@ from sklearn.base import TransformerMixin, clone
 
 from raysel.base.adapter import ScikitLearnMethod, tagged_type
 from raysel.base.estimator import Capabilities, Estimator
+from raysel.base.label_codes import fit_to_labels
 from raysel.base.models import untrusted_types
 from raysel.base.registry import OWN
 from raysel.config.schema import StudyConfig
@@ -54,7 +55,7 @@ def _find_out(
     """Determine whether the study's method ranks features and whether its model can be saved."""
     # raysel's own methods have what they declare, which `raysel.testing` checks. Others are fitted to a few samples,
     # once for each combination of non-numeric parameter values; of those that iterate one iteration is computed.
-    name = config.solver.name
+    name = config.solver.class_name
     if name in OWN:
         return Findings(can.ranks is not False)
     _check_kind(name, _wrapped(solvers[0][1]))
@@ -150,7 +151,7 @@ def _untrusted_of_judge(
             ).X[:, used]
             try:
                 with warnings.catch_warnings(action="ignore"):
-                    model = clone(model).fit(X, y)
+                    fitted = fit_to_labels(model, X, y)
                 failure = None
                 break
             except (Exception, SystemExit) as raised:  # noqa: BLE001 - as above
@@ -161,8 +162,8 @@ def _untrusted_of_judge(
                 f"{where} cannot be fitted to the {len(train)} samples of a training set: {told}"
             )
         for key, name in metrics_of(config):
-            _check_output(model, X, y, metric(name, key), key, where)
-        untrusted.update(_refused(model) if saved else ())
+            _check_output(fitted, X, y, metric(name, key), key, where)
+        untrusted.update(_refused(fitted) if saved else ())
     return tuple(sorted(untrusted))
 
 
@@ -292,7 +293,7 @@ def check_configurations(
         if not config.evaluation.is_native and not solver.labelled(dataset.y).all():
             raise ConfigError(
                 f"evaluation.estimator={config.evaluation.estimator_name} would take the label of unlabelled samples "
-                f"for a class ({name or config.solver.name}); use evaluation.estimator=native."
+                f"for a class ({name or config.solver.class_name}); use evaluation.estimator=native."
             )
         try:
             for rows in (train, largest):
@@ -345,7 +346,7 @@ def _check_outputs(
 
     The samples of `several` tasks are classified by the method itself alone.
     """
-    judge, name = config.evaluation.estimator_name, config.solver.name
+    judge, name = config.evaluation.estimator_name, config.solver.class_name
     other = (
         ""
         if several
