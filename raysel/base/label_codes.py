@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from raysel.core.arrays import IntArray, LabelArray, is_quantity
@@ -31,6 +32,8 @@ def fit_to_labels(estimator: Any, X: Any, y: LabelArray) -> Any:
 def may_want_codes(estimator: Any, y: LabelArray) -> bool:
     """Return whether the labels are not 0 to k - 1 and a part of the estimator is a classifier, or has no tags."""
     if np.ndim(y) != 1 or is_quantity(y):
+        return False
+    if type_of_target(y) not in ("binary", "multiclass"):
         return False
     classes = np.unique(y)
     if classes.dtype.kind in "biuf" and np.array_equal(classes, np.arange(len(classes))):

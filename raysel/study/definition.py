@@ -151,13 +151,24 @@ class Study:
             if preparation is not None:
                 check_sites(preparation, dataset, study.plan)
         problems.report(dataset.name)
-        solvers = [(c.name, study.solver(c.params, ranked=False)) for c in study.examples]
+        fold, number = study.smallest
+        state = fold.random_state(config.seed, number)
+        solvers = [(c.name, study.solver(c.params, state, ranked=False)) for c in study.examples]
         check_metrics(config, dataset, solvers[0][1].labelled(dataset.y))
         check_folds(config, dataset, study.plan)
         smallest, largest = study.extreme_training_sets
         scaler = study.scaler()
         findings = check_configurations(
-            config, dataset, can, solvers, smallest, largest, scaler, preparation, saved=saved
+            config,
+            dataset,
+            can,
+            solvers,
+            smallest,
+            largest,
+            scaler,
+            preparation,
+            random_state=state,
+            saved=saved,
         )
         return replace(study, findings=findings)
 
@@ -243,7 +254,8 @@ class Study:
 
         A transductive method holds the test samples as well.
         """
-        smallest = min((train for train, _ in self.plan.training_sets()), key=len)
+        fold, number = self.smallest
+        smallest = fold.inner[number].train
         transductive = self.capabilities.transductive
         folds = self.plan.folds
         sets = [
@@ -255,7 +267,12 @@ class Study:
     def solver(
         self, params: Mapping[str, Any], random_state: int | None = None, *, ranked: bool = True
     ) -> Estimator:
-        """Return an unfitted solver with the given parameters, for the layout of the study's data."""
+        """Return an unfitted solver with the given parameters, for the layout of the study's data.
+
+        Without a ``random_state`` it has the study's seed: a class may refuse None, which would also draw from NumPy's
+        global generator.
+        """
+        random_state = self.config.seed if random_state is None else random_state
         if self.template is not None:
             return self.template.solver(params, random_state)
         loss = self.config.evaluation.metric if self.config.solver.importance and ranked else None
@@ -386,6 +403,11 @@ class Study:
     def largest(self) -> tuple[OuterFold, int]:
         """Inner training set with the most samples, as its outer fold and the number of its inner fold."""
         return max(self.training_sets, key=lambda item: len(item[0].inner[item[1]].train))
+
+    @property
+    def smallest(self) -> tuple[OuterFold, int]:
+        """Inner training set with the fewest samples, as its outer fold and the number of its inner fold."""
+        return min(self.training_sets, key=lambda item: len(item[0].inner[item[1]].train))
 
     @property
     def n_largest(self) -> float:

@@ -119,6 +119,7 @@ def _untrusted_of_judge(
     scaler: TransformerMixin,
     preparation: Preparation | None,
     *,
+    random_state: int,
     saved: bool,
 ) -> tuple[str, ...]:
     """Fit what scores the best features to a few samples, with each setting, and return its untrusted types.
@@ -134,7 +135,7 @@ def _untrusted_of_judge(
         shown = ", ".join(f"{key}={value}" for key, value in setting)
         where = f"evaluation.estimator: {judge.name}{f' ({shown})' if shown else ''}"
         try:
-            model = judge.make(dataset.y, 0, setting)
+            model = judge.make(dataset.y, random_state, setting)
         except Exception as error:  # a constructor of another package may raise anything
             raise ConfigError(f"{where} cannot be constructed: {error}") from error
         kind, wanted = tagged_type(model), "regressor" if dataset.is_regression else "classifier"
@@ -281,6 +282,7 @@ def check_configurations(
     scaler: TransformerMixin,
     preparation: Preparation | None = None,
     *,
+    random_state: int,
     saved: bool = True,
 ) -> Findings:
     """Check configurations against the data and the extreme training sets, and determine properties of the method."""
@@ -305,10 +307,17 @@ def check_configurations(
     _check_outputs(config, solvers, dataset.layout.is_multitask)
     if config.search.method == "path":
         _check_path([solver for _, solver in solvers])
-    findings = _find_out(config, dataset, can, solvers, train, scaler, preparation, saved=saved)
+    generator = np.random.get_state()  # noqa: NPY002 - what a class draws from it in a trial fit is put back
+    try:
+        findings = _find_out(config, dataset, can, solvers, train, scaler, preparation, saved=saved)
+        of_judge = _untrusted_of_judge(
+            config, dataset, train, scaler, preparation, random_state=random_state, saved=saved
+        )
+    finally:
+        np.random.set_state(generator)  # noqa: NPY002
     if config.evaluation.is_native:
         findings = replace(findings, storable=not findings.untrusted)
-    elif of_judge := _untrusted_of_judge(config, dataset, train, scaler, preparation, saved=saved):
+    elif of_judge:
         findings = replace(
             findings, untrusted=tuple(sorted({*findings.untrusted, *of_judge})), storable=False
         )
