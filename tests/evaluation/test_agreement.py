@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 from statistics import fmean, median
 
@@ -184,3 +185,26 @@ def test_the_sentence_names_those_that_disagree():
     assert "\n" not in text
     assert "of one outer fold" in text
     assert "x" * 50 not in text
+
+
+@pytest.mark.parametrize("n_folds", [1, 2, 4, 6])
+@given(st.data())
+def test_places_in_the_consensus_of_an_even_number_of_folds(n_folds, data):
+    """By the mean of the two ranks in the middle, then by the mean of all; of two folds these are the same."""
+    d = data.draw(st.integers(2, 7))
+    kinds = st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0])
+    scores = np.array([data.draw(st.lists(kinds, min_size=d, max_size=d)) for _ in range(n_folds)])
+    ranks = []
+    for row in scores:
+        order = sorted(range(d), key=lambda i: (-row[i], i))
+        places = [Fraction(1 + order.index(i)) for i in range(d)]
+        ranks.append([r if s > 0 else Fraction(d) for r, s in zip(places, row, strict=True)])
+    keys = [(median(column), sum(column) / n_folds) for column in zip(*ranks, strict=True)]
+    expected = [1 + sum(other < key for other in keys) for key in keys]
+    found = ranking(scores[0], list(scores), 1)
+    assert found.consensus_place.tolist() == expected
+    assert found.consensus_rank.tolist() == [float(middle) for middle, _ in keys]
+    if n_folds == 2:
+        assert all(middle == mean for middle, mean in keys)
+    exchanged = ranking(scores[0], list(scores[::-1]), 1)
+    assert exchanged.consensus_place.tolist() == expected
