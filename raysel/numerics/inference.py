@@ -213,7 +213,7 @@ def paired_comparison(
 
     where var has the divisor J - 1. The plain paired t-test has r = 0 and takes the runs as independent. The corrected
     resampled t-test of Nadeau and Bengio has r = n_test / n_train, because the training sets of the runs overlap;
-    it is used in the same form for repeated cross-validation, where it can reject somewhat too often
+    it is used in the same form for repeated cross-validation, where it has no caution to spare
     (``experiments/claims/comparison-tests``).
 
     C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003; R. Bouckaert, E. Frank,
