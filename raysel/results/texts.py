@@ -113,6 +113,8 @@ def headline_notes(facts: Facts) -> Iterator[str]:
     """Yield what the figures of the headline mean where it is not plain, one sentence each."""
     if facts.interval.of_draws and facts.interval.lower is not None:
         yield "The interval is for this pool of samples."
+    elif facts.interval.lower is not None and _misses_outliers(facts):
+        yield f"The interval does not allow for outliers that these {facts.study.n_samples} samples lack."
     if facts.is_native or facts.is_mean_over_n:
         return
     chosen, final = _chosen_numbers(facts), facts.final.n_features if facts.final else None
@@ -124,6 +126,14 @@ def headline_notes(facts: Facts) -> Iterator[str]:
         yield f"The final model uses {final}."
 
 
+def _misses_outliers(facts: Facts) -> bool:
+    """Whether the score is a mean error of so few quantities that rare outliers may be in no sample."""
+    of_errors = is_of_quantities(facts.metric) and facts.metric.startswith("neg_")
+    return of_errors and facts.study.n_samples < _FEW_FOR_OUTLIERS
+
+
+#: Fewer samples than these may have none of the outliers that one in 50 has.
+_FEW_FOR_OUTLIERS = 100
 _RULES = {
     "one_se": "the smallest within one standard error of the best inner mean",
     "best": "the one with the best inner mean",

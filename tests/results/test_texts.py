@@ -162,6 +162,23 @@ def test_the_difference_to_a_fixed_chance_has_the_interval_of_the_score(at_eight
     assert guessed.references["all features"].over_samples is None
 
 
+def test_the_interval_of_few_errors_says_that_it_knows_no_rare_outliers(at_eight):
+    """Of 60 samples from a population with 2 % outliers 30 % have none, and nothing in them tells of any."""
+    for metric, n, said in (
+        ("neg_rmse", 60, True),
+        ("neg_mean_absolute_error", 60, True),
+        ("neg_rmse", 200, False),
+        ("r2", 60, False),
+        ("accuracy", 60, False),
+        ("neg_log_loss", 60, False),
+    ):
+        study = dataclasses.replace(at_eight.stored.study, metric=metric, n_samples=n)
+        result = StudyResult(dataclasses.replace(at_eight.stored, study=study))
+        assert result.interval.lower is not None
+        notes = " ".join(texts.headline_notes(result.facts))
+        assert (f"outliers that these {n} samples lack" in notes) == said, metric
+
+
 def test_a_choice_at_an_end_of_the_numbers_is_remarked(at_eight):
     (remark,) = (text for text in at_eight.remarks() if "largest number" in text)
     chosen = [fold for fold, n in at_eight.n_features.items() if n == 8]
