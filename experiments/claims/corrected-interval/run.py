@@ -21,9 +21,11 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from raysel.evaluation.splitters import split
 from raysel.numerics.inference import (
     MeanInterval,
+    TTest,
     draws_interval,
     paired_comparison,
     sample_interval,
+    sample_test,
 )
 from raysel.numerics.jackknife import pseudo_values
 
@@ -31,6 +33,10 @@ from raysel.numerics.jackknife import pseudo_values
 N_SETS, N_NEW = 100, 10
 #: Number of folds, and whether they are stratified.
 FIVE, PLAIN, REPEATED = "5 folds", "5 plain folds", "5 x 5 folds"
+#: As many columns as have 100 parts of the 120 samples of a fold, 25 and 20.
+MANY_COLUMNS = {1: "5 folds, 100 parts", 20: "5 folds, 25 parts", 25: "5 folds, 20 parts"}
+#: Metrics of which the guess has nearly the same score whatever the samples: the interval is the score's, moved by it.
+FIXED_CHANCE = ("R2", "Pearson", "AUC", "average precision", "mean average precision")
 #: Ten draws of the training set from the data set, as by ``cv.train_per_class``.
 DRAWS = "10 draws, half for training"
 
@@ -42,6 +48,8 @@ class Case(NamedTuple):
     population: Population
     n: int
     plan: str = FIVE
+    #: Columns that a score is said to be computed of, which decide on the number of parts of the jackknife.
+    n_columns: int = 1
 
 
 def cases() -> Iterator[Case]:
@@ -71,6 +79,12 @@ def cases() -> Iterator[Case]:
     yield Case("classes 0.7 / 0.3, no signal", classes(0.3, 0.0), 60, REPEATED)
     for kind in ("normal", "lognormal"):
         yield Case(f"{kind}, no signal", quantity(kind, 0.0), 60, REPEATED)
+    for n_columns, plan in MANY_COLUMNS.items():
+        for kind in ("normal", "lognormal", "2 % outliers"):
+            yield Case(f"{kind}, signal", quantity(kind, 0.6), 600, plan, n_columns)
+        for share in (0.5, 0.3, 0.1):
+            name = f"classes {1 - share:.1f} / {share:.1f}, strong"
+            yield Case(name, classes(share, 1.0), 600, plan, n_columns)
     yield Case("classes, nearest neighbour on 5 of 30", nearest, 60, DRAWS)
     yield Case("classes 0.5 / 0.5, strong", classes(0.5, 1.0), 200, DRAWS)
 
@@ -124,7 +138,7 @@ def scores(case: Case, seed: int) -> dict[str, Scores]:
             one.guess_truth.append(float(np.nanmean(new_guesses)))
             of_rows = partial(_of_rows, score, y[test], own, told)
             members = test if groups is None else groups[test]
-            one.values.append(pseudo_values(of_rows, members))
+            one.values.append(pseudo_values(of_rows, members, case.n_columns))
             right = (own > 0) == (y[test] > 0)
             one.hits.append(np.array([right[y[test] > 0].sum(), right[y[test] <= 0].sum()]))
     return found
@@ -144,18 +158,32 @@ def interval(case: Case, metric: str, found: Scores) -> MeanInterval | None:
     return sample_interval(found.score, 0.25, found.values, n_repeats=n_repeats)
 
 
+def difference(case: Case, metric: str, found: Scores) -> TTest | None:
+    """Test of the difference to the guess as a study shows it."""
+    if metric not in FIXED_CHANCE or case.plan == DRAWS:
+        return paired_comparison(found.score, found.guess, ratio_of(case)).corrected
+    n_repeats = 5 if case.plan == REPEATED else 1
+    differences = np.subtract(found.score, found.guess)
+    return sample_test(differences, ratio_of(case), found.values, n_repeats=n_repeats)
+
+
+def ratio_of(case: Case) -> float:
+    """Number of test samples by that of training samples."""
+    return 1.0 if case.plan == DRAWS else 0.25
+
+
 def coverage(case: Case) -> Iterator[dict[str, object]]:
     """Yield a row of figures for each metric."""
     sets = [scores(case, seed) for seed in range(N_SETS)]
-    ratio = 1.0 if case.plan == DRAWS else 0.25
     for name in case.population.metrics:
         drawn = [one[name] for one in sets]
         own = [interval(case, name, one) for one in drawn]
         ends = [(one.lower, one.upper) if one else (None, None) for one in own]
         truths = [float(np.mean(s.truth)) for s in drawn]
         guesses = [float(np.mean(s.guess_truth)) for s in drawn]
-        pairs = [paired_comparison(s.score, s.guess, ratio).corrected for s in drawn]
-        alone = [paired_comparison(s.score, [0.0] * len(s.score), ratio).corrected for s in drawn]
+        pairs = [difference(case, name, s) for s in drawn]
+        zero = [0.0] * len(drawn[0].score)
+        alone = [paired_comparison(s.score, zero, ratio_of(case)).corrected for s in drawn]
         of_method = [float(np.mean(truths))] * N_SETS
         of_difference = [of_method[0] - float(np.mean(guesses))] * N_SETS
         widths = [high - low for low, high in ends if low is not None]
