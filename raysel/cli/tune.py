@@ -47,6 +47,7 @@ from raysel.tracking.places import (
     names_in_mlflow,
     note_names,
     note_place,
+    place_now,
 )
 
 #: Environment variable with what the user typed before the arguments, where a script of a cluster starts
@@ -263,7 +264,7 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
     if uri is None and sections[0].get("uri") is None:  # the configuration leaves it to the user
         uri = os.environ.get("MLFLOW_TRACKING_URI") or None
     if uri is None:
-        check_place("tracking.uri", uri := stored.uri, path)
+        check_place("tracking.uri", uri := place_now(stored.uri, path), path)
     for section in sections:
         stored_names = names_in_mlflow({**section, "experiment": stored.experiment}, stored.name)
         check_names(stored_names, stored.id, path, given)

@@ -46,6 +46,7 @@ from raysel.tracking.places import (
     names_in_mlflow,
     note_names,
     note_place,
+    place_now,
 )
 from raysel.tracking.upload_process import MLflowUploader
 
@@ -113,6 +114,8 @@ def resume(
         config = comparison.first.config
         named = next(iter(load_comparison(directory.config).members.values())).tracking.uri
         uri = started_uri(config, named, before.uri)
+        if uri == before.uri and config.tracking.mlflow:
+            uri = place_now(uri, directory.path)
         if not is_same_place(uri, mlflow_uri(config)):
             check_place("tracking.uri", uri, directory.path)
         course.check_upload(config, uri)

@@ -26,7 +26,7 @@ from raysel.results.export import markdown, told
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
 from raysel.study.identity import versions as versions_of
-from raysel.tracking.places import absolute_uri, check_place, is_same_place
+from raysel.tracking.places import absolute_uri, check_place, is_same_place, place_now
 from raysel.tracking.records import EndRecord, StudyRecord
 
 #: Keys of a data set and of a task that name files.
@@ -110,6 +110,8 @@ def _data_files(config: DatasetConfig) -> dict[str, str]:
 def resumed_record(study: Study, before: StudyRecord, directory: Path | None = None) -> StudyRecord:
     """Return the record of a resumed study, with the id and start of before."""
     uri = started_uri(study.config, before.config.get("tracking", {}).get("uri"), before.uri)
+    if directory is not None and uri == before.uri and study.config.tracking.mlflow:
+        uri = place_now(uri, directory)
     if directory is not None and not is_same_place(uri, mlflow_uri(study.config)):
         check_place("tracking.uri", uri, directory)
     return study_record(

@@ -53,6 +53,8 @@ class Client(Protocol):
 
     #: Most trials to log in one transaction.
     at_once: int
+    #: What a user must know of the experiment that was opened; empty if there is nothing.
+    notice: str
 
     def transaction(self) -> AbstractContextManager[object]:
         """Do all calls within it or none, where the store can."""

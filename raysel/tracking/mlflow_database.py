@@ -52,8 +52,8 @@ class DatabaseClient:
 
     at_once = 50  # some hundredths of a second, for which other programs cannot write
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection, self._within = connection, False
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection, self._within, self._path, self.notice = connection, False, path, ""
         weakref.finalize(self, connection.close)
 
     @classmethod
@@ -76,7 +76,7 @@ class DatabaseClient:
                     (experiment,),
                 ).fetchone()
                 if found is None or _is_path(found[0]):
-                    return cls(connection)
+                    return cls(connection, path)
         except sqlite3.Error:  # which MLflow's client meets again, and says what it means
             pass
         connection.close()
@@ -114,6 +114,8 @@ class DatabaseClient:
                     "UPDATE experiments SET lifecycle_stage = 'active', last_update_time = ? WHERE experiment_id = ?",
                     *(_now(), number),
                 )
+        place = self._place("experiments", "artifact_location", "experiment_id", number)
+        self.notice = _note_on_files(name, place, self._path)
         return number, self.experiment_tags(number)
 
     def _new_experiment(self, name: str) -> str:
@@ -374,6 +376,23 @@ def _is_known(connection: sqlite3.Connection) -> bool:
 def _is_path(location: str) -> bool:
     """Whether the files of an experiment lie in a folder of this machine, and not at a URI."""
     return location.startswith("/")
+
+
+def _note_on_files(experiment: str, place: Path, store: Path) -> str:
+    """Say where the files of an experiment go if its store was copied; raise LookupError if it was moved from there.
+
+    MLflow keeps the absolute path of an experiment's files in the store.
+    """
+    other = "give it another experiment by --set tracking.experiment=NAME"
+    if not place.parent.parent.exists():
+        raise LookupError(f"keeps files in {place} (experiment {experiment})")
+    beside = store.parent / "mlruns" / place.name
+    if place != beside and beside.exists():
+        return (
+            f"MLflow's store {store} keeps the files of the experiment {experiment} in {place}, as before it was "
+            f"copied, and not beside it: to keep a study's files here, {other}"
+        )
+    return ""
 
 
 def _stored(value: float) -> float:

@@ -39,9 +39,10 @@ class MLflowExperiment:
     """One experiment of an MLflow store; created if it does not exist, restored if it was deleted."""
 
     def __init__(self, uri: str, name: str) -> None:
-        with tables_lock(uri) as self.notice:
+        with tables_lock(uri) as notice:
             self.client = _client(uri, name)
             self.id, self.tags = self.client.experiment(name, _KIND)
+        self.notice = "; ".join(filter(None, [notice, self.client.notice]))
 
     def search(self, tag: str, value: str) -> Iterable[StoredRun]:
         """Yield the active runs of the experiment with a tag, newest first."""

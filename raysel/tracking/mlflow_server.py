@@ -31,6 +31,8 @@ class ServerClient:
 
     at_once = 1  # a request each, so that the upload is seen to go on
 
+    notice = ""
+
     def __init__(self, uri: str) -> None:
         self._client = MlflowClient(uri)
 

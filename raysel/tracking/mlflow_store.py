@@ -153,6 +153,7 @@ _ANEW = "move it away and upload each study again (python -m raysel.tune --repla
 _UPGRADE = "run `mlflow db upgrade` on a copy and put that in its place"
 _LOCKED = "database is locked"
 _MOVED = "SQLITE_READONLY_DBMOVED"
+_ELSEWHERE = "put it back, or use another experiment (--replay DIR --set tracking.experiment=NAME)"
 _AGAIN = "upload the study again (python -m raysel.tune --replay DIR)"
 #: Patterns in the text of an error and what they mean, with the remedy.
 _MEANINGS: Sequence[tuple[str, str]] = (
@@ -172,6 +173,10 @@ _MEANINGS: Sequence[tuple[str, str]] = (
     (
         r"run \S+ (was deleted|must be in the 'active' state)|Run with id=\S+ not found",
         f"has no longer a run of the study, which was deleted while it ran; {_AGAIN}",
+    ),
+    (
+        r"keeps files in .* \(experiment .*\)",
+        f"was moved: the folder of its experiment's files is gone and is not made anew; {_ELSEWHERE}",
     ),
     (_MOVED, f"was deleted, moved or replaced while the study ran; put it back, or {_AGAIN}"),
     (

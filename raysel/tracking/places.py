@@ -155,6 +155,8 @@ def missing_credentials(uri: str) -> str:
 
 #: Keys of a data set and of a task that name files.
 _OF_FILES = ("path", "labels", "mask", "background")
+#: Folders above a study in which its store is looked for, after both were moved.
+_MOST_ABOVE = 3
 #: Most places that are noted; the oldest are forgotten.
 _MOST = 1000
 #: Parameters of a URI that decide which server is asked; others may be credentials.
@@ -174,6 +176,25 @@ def check_place(key: str, uri: str, directory: Path) -> None:
             f"used it from this account before: nothing is sent there or read from there. If it is to be used, give "
             f"{key} again."
         )
+
+
+def place_now(uri: str, directory: Path) -> str:
+    """Return the URI of a store that a study's directory names, as it is now if both were moved together.
+
+    A store whose folder is no longer there is looked for in the folders above the study, and is not made anew.
+    """
+    name = Path(uri.removeprefix("sqlite:///"))
+    if not uri.startswith("sqlite:////") or name.parent.exists():
+        return uri
+    above = list(directory.absolute().parents)[:_MOST_ABOVE]
+    found = next((folder / name.name for folder in above if (folder / name.name).is_file()), None)
+    if found is not None:
+        return f"sqlite:///{found}"
+    check_place("tracking.uri", uri, directory)
+    raise ConfigError(
+        f"tracking.uri: the folder {name.parent} of MLflow's store {name.name}, which {directory} names, is no longer "
+        "there, and it is not made anew. Give the store again, e.g. --set tracking.uri=sqlite:///mlflow.db"
+    )
 
 
 def check_names(

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from small_studies import make_study, write_digits
@@ -15,7 +16,7 @@ from small_studies import make_study, write_digits
 from raysel.core.errors import ConfigError
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
-from raysel.tracking.places import absolute_uri, check_store
+from raysel.tracking.places import absolute_uri, check_store, place_now
 
 #: Makes a store in children, kills each at another moment, and opens the store again as raysel does.
 KILLS = """
@@ -223,6 +224,48 @@ def test_other_stores_are_no_folders(tmp_path):
         check_store(uri)
     with pytest.raises(ConfigError, match="too few slashes"):
         check_store("sqlite://mlflow.db")
+
+
+def test_a_store_that_was_moved_makes_no_old_folder_anew(store, tmp_path, monkeypatch):
+    from raysel.tracking.mlflow_store import failure_sentence  # noqa: PLC0415 - takes seconds
+
+    for name in ("old", "copied", "elsewhere"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "old")
+    shutil.copy(store, "mlflow.db")
+    (tmp_path / "report.html").touch()
+    first = open_store(Path("mlflow.db").absolute())
+    run = first.client.create_run(first.id, "few", 0, {})
+    first.client.log_file(run, tmp_path / "report.html")
+    shutil.copytree("mlruns", tmp_path / "copied" / "mlruns")
+    shutil.copy("mlflow.db", tmp_path / "copied")
+    del first
+    copied = open_store(tmp_path / "copied" / "mlflow.db")
+    assert str(tmp_path / "old" / "mlruns" / "1") in copied.notice
+    assert "tracking.experiment=NAME" in copied.notice
+    assert not open_store(tmp_path / "old" / "mlflow.db").notice
+    monkeypatch.chdir(tmp_path / "copied")
+    shutil.move(tmp_path / "old", tmp_path / "elsewhere" / "moved")
+    moved = tmp_path / "elsewhere" / "moved" / "mlflow.db"
+    with pytest.raises(LookupError) as caught:
+        open_store(moved)
+    assert "was moved: the folder of its" in failure_sentence(caught.value, f"sqlite:///{moved}")
+    assert not (tmp_path / "old").exists()
+
+
+def test_a_store_is_found_beside_a_study_that_was_moved_with_it(tmp_path):
+    for folder in ("old/studies/one", "new/studies/one", "alone"):
+        (tmp_path / folder).mkdir(parents=True)
+    uri = f"sqlite:///{tmp_path}/old/mlflow.db"
+    for place in ("new/studies/one", "alone"):
+        assert place_now(uri, tmp_path / place) == uri  # the folder is there
+    shutil.rmtree(tmp_path / "old")
+    with pytest.raises(ConfigError, match=r"no longer there.*Give the store again"):
+        place_now(uri, tmp_path / "alone")
+    (tmp_path / "new" / "mlflow.db").touch()
+    assert place_now(uri, tmp_path / "new/studies/one") == f"sqlite:///{tmp_path}/new/mlflow.db"
+    for other in ("http://127.0.0.1:5000", "sqlite:///:memory:", "postgresql://host/db"):
+        assert place_now(other, tmp_path) == other
 
 
 @pytest.mark.parametrize("way", ["store", "folder", "experiment", "run"])
