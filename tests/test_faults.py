@@ -401,7 +401,7 @@ def of_every_format() -> Iterator[Fault]:
         typed = few(f"dataset.path={bad}")
         yield Fault(typed, f"there is no data file {bad}. Looked at ...A data file is")
         yield Fault(typed, f"{bad} is empty (0 bytes); write or copy it", write(bad, ""))
-        yield Fault(typed, f"{bad} ...truncated...write", cut(suffix))
+        yield Fault(typed, f"{bad}...truncated...write", cut(suffix))
         yield Fault(typed, f"{bad} ...of another format; write", other)
 
 
@@ -530,7 +530,7 @@ tasks.yaml:
     Fault(CSV, "column 'b' holds 'x' in row 1", table("3,x,0")),
     Fault(CSV, "1 value is missing ...row 1 ...column 'b'", table("3,,0")),
     Fault(CSV, "column 'y' has no value in row 1", table("3,4,")),
-    Fault(CSV, "bad.csv cannot be read ...Expected 3 columns", table("3,4")),
+    Fault(CSV, "bad.csv: row 2 ...has 2 cells...3 columns; correct the row", table("3,4")),
     Fault(CSV, "bad.csv has no column y", write("bad.csv", "1,2,0\n3,4,1\n")),
     Fault(few("dataset.path=bad.parquet"), "column 'a' holds '1' in row 0", parquet(["1", "2"])),
     Fault(VIEWS, "view_1 has shape", multimodal(view_1=lambda view: view[1:])),

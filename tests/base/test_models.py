@@ -32,6 +32,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import raysel.base.adapter
 import raysel.base.importance
+import raysel.base.label_codes
 import raysel.baselines
 import raysel.data
 import raysel.evaluation
@@ -95,6 +96,7 @@ def test_every_estimator_of_raysel_is_trusted_under_its_own_name():
         raysel.results,
         raysel.base.adapter,
         raysel.base.importance,
+        raysel.base.label_codes,
     )
     for package in own_packages:
         path = getattr(package, "__path__", None)
