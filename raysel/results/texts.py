@@ -249,7 +249,7 @@ def _interval_sentences(facts: Facts) -> Iterator[str]:
         yield "That of the difference to chance is the score's, as chance hardly depends on the samples."
     elif chance is not None and chance.test is not None:
         yield (
-            "It held the difference to chance in 89 to 100 % of simulated data sets for errors, accuracy and log loss, "
+            "It held the difference to chance in 87 to 100 % of simulated data sets for errors, accuracy and log loss, "
             "median 98 %."
         )
 

@@ -1,6 +1,6 @@
 """Coverage of the 95 % interval of a score and of a difference, by simulation, for every kind of metric.
 
-Run: python experiments/claims/corrected-interval/run.py; it writes coverage.csv beside itself (4
+Run: python experiments/claims/corrected-interval/run.py; it writes coverage.csv beside itself (7
 minutes of CPU time).
 """
 
