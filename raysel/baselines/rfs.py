@@ -318,9 +318,6 @@ class RFS(_RobustRegression, LinearSelector):
     factorisation an iteration, of size min(n_samples, n_features). The norms of the residuals are smoothed,
     ``sqrt(||.||^2 + 1e-12)``.
 
-    A column that is 0 in most samples, as one of a rare value of a text, gets larger coefficients than a number does,
-    even of noise: join rare values before, by ``encode: 0.1``, or rank such columns by another method.
-
     Parameters
     ----------
     alpha : float, default=0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raysel.core.arrays import FloatArray, LabelArray, is_quantity
+from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.task_blocks import read_only
 
@@ -79,13 +79,6 @@ def check_quantities(y: FloatArray, where: str, what: str) -> None:
         raise DataError(
             f"{where}: {which} has one value only; a quantity that does not vary cannot be predicted."
         )
-
-
-def degrees_of_freedom(y: LabelArray) -> int:
-    """Number of classes less one, of labels or of quantities, at least 1. `y` is (n_samples,) or (n_samples, n)."""
-    if y.ndim == 2:
-        return y.shape[1]
-    return 1 if is_quantity(y) else max(len(np.unique(y)) - 1, 1)
 
 
 def checked_labels(values: LabelArray, what: str) -> LabelArray:

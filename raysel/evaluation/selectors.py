@@ -23,8 +23,7 @@ from raysel.core.arrays import (
     validate_params,
 )
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.preparation.outputs import Outputs
-from raysel.data.targets import degrees_of_freedom
+from raysel.data.preparation.outputs import Outputs, own_statistics_of
 from raysel.data.task_blocks import TaskBlocks, as_samples, constant_features
 from raysel.numerics.rankings import ranks
 
@@ -230,8 +229,9 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
             self.feature_names_in_ = fitted.feature_names_in_
         outputs = None
         if self.origin is not None:
-            degrees = degrees_of_freedom(np.asarray(y))
-            outputs = Outputs(self.origin, int(self.origin.max()) + 1, degrees)
+            n_features = int(self.origin.max()) + 1
+            own = own_statistics_of(values, np.asarray(y), self.origin, n_features)
+            outputs = Outputs(self.origin, n_features, own)
         scale = score_scale(fitted)
         constant = constant_features(values)
         self._keep(fitted, usable_scores(fitted.scores_, constant, outputs, scale=scale))

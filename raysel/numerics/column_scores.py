@@ -1,99 +1,162 @@
 """Score of a feature that was prepared as several columns, comparable with those of features of one column.
 
-Without information the squared score of a column is about c V, V of the chi-squared distribution with one degree of
-freedom for each quantity, label or class but one. So the sum over m columns has m times as many, and m times the mean:
-the length of the scores grows with the square root of m. The sum is replaced by that value of a single column which
-noise exceeds as often, by the cube roots of Wilson and Hilferty (PNAS 17, 1931), which are nearly normal:
+The length of the scores of m columns grows with m, and with more than m where a method gives columns of rare values
+larger scores than numbers, even of noise. So a feature is also tested by itself, whatever the method. With orthonormal
+bases Q of its n centred values and U of the centred labels (a column for each class, label or quantity) the statistic
 
-    V_1^(1/3) = 1 - 2/(9 a) + sqrt(n) (r^(1/3) - 1 + 2/(9 a n)),    r = sum V_m / (a m)
+    V = n ||Q'U||^2
 
-with a the degrees of freedom of one column. c is estimated from the median of the features' columns, whose variance
-is added to that of the sum as that of the denominator of an F value: 1/n = 1/m + 2.7/(a times the number of features).
-Where few features are known, n is 1, and the score is the root mean square of those of the columns.
+is Pillai's trace times n, for a text and classes Pearson's chi-squared statistic. Without information V is about
+chi-squared with r a degrees of freedom, r and a the numbers of columns of Q and U. The statistic V_1 of a single column
+that noise exceeds as often is, by the cube roots of Wilson and Hilferty (PNAS 17, 1931), which are nearly normal,
 
-Where a penalty sets scores to 0, they are c (sqrt(V) - t), t the root of that V which the share of scores that are not 0
-exceeds.
+    V_1^(1/3) = a^(1/3) (1 - 2/(9 a) + sqrt(r) ((V / (a r))^(1/3) - 1 + 2/(9 a r))).
+
+The squared score of a feature whose columns have the scores s_k is, with sums over the features j of one column,
+
+    min( V_1 / V sum_k s_k^2,  V_1 sum_j s_j^2 / sum_j V_j )
+
+and the first of both where its V_1 is larger than all V_j. Of weights and places, which have no squares, it is the
+largest of its columns, but it has no better place than by V_1.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from scipy.special import chdtr, chdtri
+from scipy.stats import rankdata
 
-from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
+from raysel.numerics.linear_algebra import centre, thin_svd
 
-#: Share of noise that is above the scores from which c is estimated: the others may be of features that tell.
-_TELLING = 0.01
-#: Largest number of times that scores are left out.
-_ROUNDS = 10
-#: Variance of the median's c in units of 2 c^2 / (a n), for n scores of noise with a = 1.
-_OF_MEDIAN = 2.7
+
+class OwnStatistics(NamedTuple):
+    """How well each feature tells the labels by itself."""
+
+    #: V of all columns of each feature; shape (n_features,).
+    joint: FloatArray
+    #: V of a single column that noise exceeds as often, V_1; shape (n_features,).
+    single: FloatArray
+
+
+def own_statistics(
+    X: FloatArray, y: LabelArray, origin: IntArray, n_features: int
+) -> OwnStatistics:
+    """Compute the statistics of features by their columns.
+
+    `X` is (n_samples, n_columns), `y` (n_samples,) or (n_samples, n_labels), `origin`, the feature of each column,
+    (n_columns,); both statistics are 0 of a feature without columns or of constant ones.
+    """
+    labels = _basis(_columns_of(y))
+    degrees = labels.shape[1]
+    counts = np.bincount(origin, minlength=n_features)
+    joint, single = np.zeros((2, n_features))
+    if not degrees:
+        return OwnStatistics(joint, single)
+    alone = np.flatnonzero(counts[origin] == 1)
+    values = _unit_columns(X[:, alone])
+    joint[origin[alone]] = len(X) * ((labels.T @ values) ** 2).sum(axis=0)
+    single[:] = joint
+    for feature in np.flatnonzero(counts > 1):
+        basis = _basis(X[:, origin == feature])
+        joint[feature] = len(X) * ((basis.T @ labels) ** 2).sum()
+        single[feature] = _of_one_column(joint[feature], basis.shape[1], degrees)
+    return OwnStatistics(joint, single)
+
+
+def _columns_of(y: LabelArray) -> FloatArray:
+    if y.ndim == 2 or is_quantity(y):
+        return y.reshape(len(y), -1).astype(np.float64)
+    return (y[:, None] == np.unique(y)).astype(np.float64)
+
+
+def _basis(columns: FloatArray) -> FloatArray:
+    """Orthonormal basis of the centred columns; shape (n_samples, rank)."""
+    return thin_svd(_unit_columns(columns))[0]
+
+
+def _unit_columns(columns: FloatArray) -> FloatArray:
+    """Centred columns of length 1, or 0 of constant ones."""
+    centred = centre(columns)[1]
+    largest = np.abs(centred).max(axis=0, initial=0.0)
+    centred /= np.where(largest > 0, largest, 1.0)  # squares neither overflow nor vanish
+    lengths = np.linalg.norm(centred, axis=0)
+    return centred / np.where(lengths > 0, lengths, 1.0)
+
+
+def _of_one_column(value: float, rank: int, degrees: int) -> float:
+    """V_1 of the V of several columns."""
+    if not rank:
+        return 0.0
+    root = np.cbrt(value / (degrees * rank)) - 1.0 + 2.0 / (9.0 * degrees * rank)
+    one = max(1.0 - 2.0 / (9.0 * degrees) + np.sqrt(rank) * root, 0.0)
+    return float(min(degrees * one**3, value))
 
 
 def joint_scores(
-    scores: FloatArray, origin: IntArray, n_features: int, *, degrees: int, scale: str
+    scores: FloatArray,
+    origin: IntArray,
+    n_features: int,
+    *,
+    statistics: OwnStatistics | None,
+    scale: str,
 ) -> FloatArray:
-    """Return a score for each feature, that of its column or one that as many columns of noise exceed as rarely.
+    """Return a score for each feature, that of its column or one which does not grow with the number of its columns.
 
     `scores` and `origin`, the feature of each column, are (n_columns,); returns (n_features,), 0 of a feature without
-    columns. ``degrees`` is the number a, ``scale`` what the scores are: "effect", "squared", or "weight"
-    and "place", of which the mean is taken.
+    columns. ``scale`` is what the scores are: "effect", "squared", or "weight" and "place". Without ``statistics``, as
+    where there are no labels, the mean is taken.
     """
     counts = np.bincount(origin, minlength=n_features)
-    single = counts[origin] == 1
+    known = statistics is not None and bool(statistics.joint.any())
+    own = statistics if statistics is not None and known else _of_counts(counts)
     joint = np.zeros(n_features)
-    if scale in ("weight", "place"):
-        joint = np.bincount(origin, scores, n_features) / np.maximum(counts, 1)
-    elif not single.all():
-        amplitudes = np.maximum(scores, 0.0)
-        finite = amplitudes[np.isfinite(amplitudes)]
-        amplitudes = np.minimum(amplitudes, 2.0 * finite.max(initial=0.5))
-        if scale == "squared":
-            amplitudes = np.sqrt(amplitudes)
-        joint = _joint(amplitudes, origin, counts, degrees)
-        if scale == "squared":
-            joint **= 2
-        joint[origin[np.isposinf(scores)]] = np.inf
-    joint[origin[single]] = scores[single]  # not rounded
+    if not (counts > 1).any():
+        pass
+    elif scale in ("weight", "place"):
+        joint = _placed(scores, origin, own) if known else _means(scores, origin, counts)
+    elif scale == "squared":
+        joint = _joint(np.sqrt(np.maximum(scores, 0.0)), origin, counts, own) ** 2
+    else:
+        joint = _joint(scores, origin, counts, own)
+    alone = counts[origin] == 1
+    joint[origin[alone]] = scores[alone]  # not rounded
     return joint
 
 
-def _joint(scores: FloatArray, origin: IntArray, counts: IntArray, degrees: int) -> FloatArray:
-    """Joint scores of columns whose scores are in units of an effect, as coefficients."""
-    if not scores.any():
-        return np.zeros(len(counts))
-    weights = 1.0 / counts[origin]
-    unit, limit, n_known = _noise(scores, weights, degrees)
-    below = chdtr(degrees, limit)
-    hidden = degrees * chdtr(degrees + 2, limit) / below if below else 0.0  # mean V below the limit
-    values = np.where(scores > 0, (scores / unit + np.sqrt(limit)) ** 2, hidden)
-    sums, sizes = np.bincount(origin, values, len(counts)), np.maximum(counts, 1)
-    ratio = sums / (degrees * sizes)
-    n = np.maximum(1.0 / (1.0 / sizes + _OF_MEDIAN / (degrees * n_known)), 1.0)
-    # Of less than noise has, the unit is taken as that of the feature itself: no score is far below its columns'.
-    root = np.cbrt(np.maximum(ratio, 1.0)) - 1.0 + 2.0 / (9.0 * degrees * n)
-    one = 1.0 - 2.0 / (9.0 * degrees) + np.sqrt(n) * root
-    value = np.minimum(degrees * np.minimum(ratio, 1.0) * one**3, sums)
-    return unit * np.maximum(np.sqrt(value) - np.sqrt(limit), 0.0)
+def _of_counts(counts: IntArray) -> OwnStatistics:
+    """Statistics of which nothing is known: those that are expected without information."""
+    return OwnStatistics(counts.astype(np.float64), np.minimum(counts, 1.0))
 
 
-def _noise(scores: FloatArray, weights: FloatArray, degrees: int) -> tuple[float, float, float]:
-    """Unit c, the V below which a score is 0, and the number of features, from all scores but the largest."""
-    positive = scores > 0
-    known = positive
-    for _ in range(_ROUNDS):
-        share = float(weights[known].sum() / weights[known | ~positive].sum())
-        limit = float(chdtri(degrees, share)) if share < 1.0 else 0.0
-        between = np.sqrt(chdtri(degrees, share / 2.0)) - np.sqrt(limit)
-        unit = float(_median(scores[known], weights[known]) / between)
-        usual = positive & ((scores / unit + np.sqrt(limit)) ** 2 <= chdtri(degrees, _TELLING))
-        if not usual.any() or np.array_equal(usual, known):
-            break
-        known = usual
-    return unit, limit, float(weights[known].sum())
+def _means(scores: FloatArray, origin: IntArray, counts: IntArray) -> FloatArray:
+    return np.bincount(origin, scores, len(counts)) / np.maximum(counts, 1)
 
 
-def _median(values: FloatArray, weights: FloatArray) -> float:
-    order = np.argsort(values, kind="stable")
-    sums = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(sums, sums[-1] / 2.0)])
+def _joint(
+    scores: FloatArray, origin: IntArray, counts: IntArray, own: OwnStatistics
+) -> FloatArray:
+    """Joint scores of columns whose scores are in units of an effect, as coefficients; infinite ones stay."""
+    infinite = np.isposinf(scores)
+    finite = np.where(infinite, 0.0, np.maximum(scores, 0.0))
+    unit = float(finite.max(initial=0.0)) or 1.0
+    sums = np.bincount(origin, (finite / unit) ** 2, len(counts))
+    shares = np.divide(own.single, own.joint, out=np.zeros(len(counts)), where=own.joint > 0)
+    squares, single = sums * shares, counts == 1
+    if own.single[single].any():
+        expected = own.single * (sums[single].sum() / own.single[single].sum())
+        best = own.single > own.single[single].max()
+        squares = np.where(best, squares, np.minimum(squares, expected))
+    joint = unit * np.sqrt(squares)
+    joint[origin[infinite]] = np.inf
+    return joint
+
+
+def _placed(scores: FloatArray, origin: IntArray, own: OwnStatistics) -> FloatArray:
+    """Largest score of each feature's columns, but that of no better place than the feature has by itself."""
+    largest = np.full(len(own.single), -np.inf)
+    np.maximum.at(largest, origin, scores)
+    largest[np.isneginf(largest)] = 0.0  # a feature without columns
+    places = rankdata(-own.single, method="min").astype(np.int64)
+    return np.minimum(largest, np.sort(largest)[::-1][places - 1])

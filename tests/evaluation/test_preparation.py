@@ -30,7 +30,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix, Modalities
 from raysel.execution.serial import SerialExecutor
-from raysel.numerics.column_scores import joint_scores
+from raysel.numerics.column_scores import OwnStatistics, joint_scores, own_statistics
 from raysel.run.api import prepare_study
 from raysel.study.definition import Study
 from raysel.study.inputs import OwnData
@@ -299,11 +299,16 @@ def test_a_feature_of_several_columns_is_one_whose_score_does_not_grow_with_thei
     scores, own = np.array(refit.record.feature_scores), model.method.scores_
     assert len(scores) == 8
     np.testing.assert_array_equal(scores[:7], own[:7])
-    degrees = len(np.unique(study.dataset.y)) - 1
+    statistics = OwnStatistics(*model.preparation.statistics_)
     scale = study.solver({}, 0).score_scale
-    joint = joint_scores(own, origin, 8, degrees=degrees, scale=scale)
+    joint = joint_scores(own, origin, 8, statistics=statistics, scale=scale)
     np.testing.assert_array_equal(scores, joint)
     assert scores[7] < np.linalg.norm(own[7:])
+    train = study.plan.folds[0].train
+    decks = model.preparation.transform(study.dataset.X[train])[:, origin == 7]
+    alone = own_statistics(decks, study.dataset.y[train], np.zeros(4, dtype=int), 1)
+    assert statistics.joint[7] == pytest.approx(alone.joint[0])
+    assert statistics.joint[7] > statistics.single[7] > 0
     names = model.preparation.get_feature_names_out()
     assert [name for name in names if name.startswith("deck")] == [f"deck[{i}]" for i in range(4)]
 

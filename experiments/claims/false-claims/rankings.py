@@ -98,15 +98,19 @@ def p_values(seed: int, folder: Path, solver: str, words: str) -> Outcome:
 _TEN, _THIRTY = np.full(10, 0.1), np.full(30, 1 / 30)
 _RARE = np.r_[0.5, 0.3, np.full(10, 0.02)]
 _NOT = "not in the stability set, and first on at most 2 of 5 outer folds"
+_FIRST = "in the stability set, and first on 3 of 5 outer folds"
 
 TRAPS = {
     "text of 10 values, linear SVM": _trap(_NOT, "linear_svm", _TEN),
     "text of 30 values, linear SVM": _trap(_NOT, "linear_svm", _THIRTY),
     "text with rare values, linear SVM": _trap(_NOT, "linear_svm", _RARE),
     "text of 10 values, filter": _trap(_NOT, "fisher_score", _TEN),
-    "text of 10 values that tells": _trap(
-        "in the stability set, and first on 3 of 5 outer folds", "linear_svm", _TEN, 0.9
-    ),
+    "text of 10 values, rfs": _trap(_NOT, "rfs", _TEN),
+    "text of 10 values, glspfs": _trap(_NOT, "glspfs", _TEN),
+    "text of 10 values, mrmr": _trap(_NOT, "mrmr", _TEN),
+    "text of 10 values that tells": _trap(_FIRST, "linear_svm", _TEN, 0.9),
+    "text of 30 values that tells, rfs": _trap(_FIRST, "rfs", _THIRTY, 0.9),
+    "text of 30 values that tells, mrmr": _trap(_FIRST, "mrmr", _THIRTY, 0.9),
     "p values of relieff": Trap(
         "that they hold only if no feature tells",
         lambda seed, folder: p_values(seed, folder, "relieff", "hold only if no feature tells"),

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError
-from raysel.numerics.column_scores import joint_scores
+from raysel.data.task_blocks import Samples, parts_of
+from raysel.numerics.column_scores import OwnStatistics, joint_scores, own_statistics
 
 _TOKEN = re.compile(r"<(\d+)>")
 
@@ -25,8 +26,8 @@ class Outputs:
     origin: IntArray
     #: Number of features of the data.
     n_features: int
-    #: Degrees of freedom of a column's squared score: `raysel.data.targets.degrees_of_freedom`.
-    degrees: int = 1
+    #: How well each feature tells the labels by itself; None without labels.
+    statistics: OwnStatistics | None = None
 
     @cached_property
     def is_identity(self) -> bool:
@@ -42,7 +43,9 @@ class Outputs:
 
         `scores` is (n_columns,); returns (n_features,), 0 of a feature without columns.
         """
-        return joint_scores(scores, self.origin, self.n_features, degrees=self.degrees, scale=scale)
+        return joint_scores(
+            scores, self.origin, self.n_features, statistics=self.statistics, scale=scale
+        )
 
     def columns(self, features: IntArray) -> IntArray:
         """Columns of some features, in the order of the features."""
@@ -60,6 +63,17 @@ class Outputs:
     def mask(self, features: BoolArray) -> BoolArray:
         """Mask of the columns of the features in a mask."""
         return features[self.origin]
+
+
+def own_statistics_of(
+    samples: Samples, y: LabelArray, origin: IntArray, n_features: int
+) -> OwnStatistics:
+    """Compute `own_statistics`, of several tasks by the samples of each feature's own task."""
+    found = [
+        own_statistics(block, y[rows], origin[columns], n_features)
+        for rows, columns, block in parts_of(samples)
+    ]
+    return OwnStatistics(*np.sum(found, axis=0))  # 0 of the features of other tasks
 
 
 def sources(transformer: Any, n_in: int, n_out: int) -> IntArray:

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.preparation.outputs import Outputs, sources
-from raysel.data.targets import degrees_of_freedom
+from raysel.data.preparation.outputs import Outputs, own_statistics_of, sources
+from raysel.data.task_blocks import Samples
+from raysel.numerics.column_scores import OwnStatistics
 
 #: Cells of text columns that stand for no value.
 _NO_VALUE = ("", "nan", "NaN", "<NA>", "NaT", "None")
@@ -36,7 +37,8 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     #: Feature that each prepared column comes from; shape (n_columns,).
     origin_: IntArray
     n_features_in_: int
-    degrees_: int = 1  # models of earlier versions lack it
+    #: `OwnStatistics`; shape (2, n_features). None without labels, and in models of earlier versions.
+    statistics_: FloatArray | None = None
 
     def __init__(
         self,
@@ -62,18 +64,25 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     def outputs(self) -> Outputs | None:
         """Columns that the fitted preparation makes; None where each feature is one column."""
         check_is_fitted(self)
-        outputs = Outputs(self.origin_, self.n_features_in_, self.degrees_)
+        own = None if self.statistics_ is None else OwnStatistics(*self.statistics_)
+        outputs = Outputs(self.origin_, self.n_features_in_, own)
         return None if outputs.is_identity else outputs
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters of estimators that hold the arrangement of the prepared columns, where it is another."""
+        """Parameters of estimators that hold the arrangement of the prepared columns, where it is another.
+
+        ``estimator__origin`` is that of a `PermutationImportance`.
+        """
         outputs = self.outputs
-        if outputs is None or self.modalities is None:
+        if outputs is None:
             return {}
+        if self.modalities is None:
+            return {"estimator__origin": outputs.origin}
         owner = np.repeat(np.arange(len(self.modalities)), list(self.modalities.values()))
         counts = np.bincount(owner[outputs.origin], minlength=len(self.modalities)).tolist()
-        return {"modalities": dict(zip(self.modalities, counts, strict=True))}
+        modalities = dict(zip(self.modalities, counts, strict=True))
+        return {"estimator__origin": outputs.origin, "modalities": modalities}
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Fit the steps to training samples, (n_samples, n_features)."""
@@ -84,10 +93,19 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         """Fit the steps to training samples, and return these prepared, (n_samples, n_columns)."""
         values = self.numbers(X)
         self.n_features_in_ = values.shape[1]
-        self.degrees_ = 1 if y is None else degrees_of_freedom(np.asarray(y))
         self.transformers_: list[Any] = []
         self.sources_: list[IntArray] = []
-        return self._run(values, y)
+        prepared = self._run(values, y)
+        self._keep_statistics(prepared, y)
+        return prepared
+
+    def _keep_statistics(self, prepared: Samples, y: Any) -> None:
+        """Find how well each feature tells the labels by itself, where one has several columns."""
+        self.statistics_ = None
+        if y is not None and len(np.unique(self.origin_)) < len(self.origin_):
+            labels, width = np.asarray(y), self.n_features_in_
+            own = own_statistics_of(prepared, labels, self.origin_, width)
+            self.statistics_ = np.array(own)
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Prepare samples by the fitted steps; returns (n_samples, n_columns)."""

@@ -56,6 +56,7 @@ class TaskPreparation(Preparation):
             start += block.shape[1]
         self.origin_: IntArray = np.concatenate(origin)
         self.widths_ = [block.shape[1] for block in blocks]
+        self._keep_statistics(TaskBlocks(tuple(blocks), samples.tasks), y)
         return self._as_given(X, blocks, samples.tasks)
 
     def transform(self, X: Any) -> Any:
