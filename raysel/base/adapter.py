@@ -66,8 +66,12 @@ class ScikitLearnMethod(OneShotEstimator):
 
     @property
     def score_scale(self) -> str:
-        """Coefficients are of the size of an effect, importances and scikit-learn's scores its squares."""
-        return "effect" if self.scored_by_ == "coef_" else "squared"
+        """Coefficients are of the size of an effect, importances and scikit-learn's scores its squares.
+
+        An estimator may say otherwise, as `PermutationImportance` does.
+        """
+        scale: str = "effect" if self.scored_by_ == "coef_" else "squared"
+        return getattr(self.estimator, "score_scale", scale)
 
     def check(self, n_features: int) -> None:
         """Check the parameters by the own constraints of the estimator and of those in it."""

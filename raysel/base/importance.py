@@ -51,13 +51,17 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
         Number of permutations of each feature in each fold.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds and of the permutations.
+    origin : ndarray of int, shape (n_columns,), default=None
+        Feature that each column of X comes from, from 0, e.g. a text of which each value has a column. The columns of a
+        feature are permuted together, and each has the importance of the feature. None: each is a feature. A study sets
+        it where `dataset.prepare` makes several columns of a feature.
 
     Attributes
     ----------
     estimator_ : estimator
         The estimator fitted to all samples.
     feature_importances_ : ndarray of shape (n_features,)
-        Importance of each feature in units of the metric, >= 0.
+        Importance of each feature, or that of the feature of each column, in units of the metric, >= 0.
     classes_ : ndarray of shape (n_classes,)
         Class labels; only of a classifier.
     n_features_in_ : int
@@ -91,7 +95,11 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
         "n_folds": [Interval(Integral, 2, None, closed="left")],
         "n_repeats": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
+        "origin": [np.ndarray, None],
     }
+
+    #: `Capabilities.score_scale`: what is lost without a feature is that of all its columns already.
+    score_scale = "weight"
 
     estimator_: Any
     feature_importances_: FloatArray
@@ -104,12 +112,14 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
         n_folds: int = 5,
         n_repeats: int = 5,
         random_state: Any = 0,
+        origin: IntArray | None = None,
     ) -> None:
         self.estimator = estimator
         self.metric = metric
         self.n_folds = n_folds
         self.n_repeats = n_repeats
         self.random_state = random_state
+        self.origin = origin
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the estimator, and measure the importance of the features.
@@ -137,17 +147,23 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
             known = known_of(labels[train])
             model = fit_to_labels(self.estimator, _safe_indexing(samples, train), labels[train])
             classes = getattr(model, "classes_", known)
+            left_out = _safe_indexing(samples, test)
+
+            def score(fitted: Any, values: Any, true: LabelArray) -> float:
+                if self.origin is not None:  # the values are numbers of rows, one for each feature
+                    values = left_out[values[:, self.origin], np.arange(len(self.origin))]
+                return measure(true, measure.output(fitted, values, true), classes)
+
+            rows = np.arange(len(test))[:, None]
             drop = permutation_importance(
                 model,
-                _safe_indexing(samples, test),
+                left_out if self.origin is None else np.repeat(rows, 1 + self.origin.max(), axis=1),
                 labels[test],
-                scoring=lambda fitted, values, true: measure(
-                    true, measure.output(fitted, values, true), classes
-                ),
+                scoring=score,
                 n_repeats=self.n_repeats,
                 random_state=self.random_state,
-            )
-            return drop.importances_mean
+            ).importances_mean
+            return drop if self.origin is None else drop[self.origin]
 
         losses = np.array([loss(train, test) for train, test in self._folds(labels)])
         mean = losses.mean(axis=0)

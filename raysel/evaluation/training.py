@@ -66,5 +66,5 @@ class TrainingSet:
 def set_parameters(estimator: Any, parameters: Mapping[str, Any]) -> None:
     """Set those of some parameters that an estimator has."""
     if parameters and isinstance(estimator, BaseEstimator):
-        known = estimator.get_params(deep=False)
+        known = estimator.get_params()
         estimator.set_params(**{name: value for name, value in parameters.items() if name in known})

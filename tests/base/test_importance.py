@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_wine, make_classification
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_studies import raw_config, run_offline
@@ -19,6 +21,8 @@ from small_studies import raw_config, run_offline
 from raysel import NestedSearch, PermutationImportance, load_model
 from raysel.config.loading import config_from_dict
 from raysel.core.errors import ConfigError
+from raysel.evaluation.selectors import usable_scores
+from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.study.definition import Study
 
 
@@ -92,6 +96,52 @@ def study_of(table, **changes):
     raw = raw_config(table, solver=solver | {"importance": "permutation"}, **changes)
     raw["dataset"] |= {"label": "kind", "scaling": "zscore"}
     return raw
+
+
+def text_and_numbers(n=120):
+    """Values of a text that tell the class, and two numbers that do not; shape (n, 3)."""
+    rng = np.random.default_rng(0)
+    text = rng.integers(0, 6, n)
+    return np.column_stack([rng.normal(size=(n, 2)), text]), np.where(
+        rng.random(n) < 0.9, text % 2, rng.integers(0, 2, n)
+    )
+
+
+def test_the_columns_of_a_feature_are_permuted_together_as_the_feature_before_it_is_encoded():
+    X, y = text_and_numbers()
+    encoder = ColumnTransformer([("text", OneHotEncoder(), [2])], remainder="passthrough")
+    order = np.r_[np.full(6, 2), 0, 1]
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    before = PermutationImportance(make_pipeline(encoder, model)).fit(X, y)
+    columns = encoder.fit_transform(X)
+    together = PermutationImportance(model, origin=order).fit(columns, y)
+    np.testing.assert_array_equal(together.feature_importances_, before.feature_importances_[order])
+    one_by_one = PermutationImportance(model).fit(columns, y)
+    assert one_by_one.feature_importances_.max() < 0.8 * before.feature_importances_[2]
+
+
+def test_a_study_permutes_the_columns_of_a_text_together(tmp_path):
+    X, y = text_and_numbers()
+    frame = pd.DataFrame(X, columns=["a", "b", "text"])
+    frame.assign(text=[f"value {code:.0f}" for code in X[:, 2]], kind=y).to_csv(
+        tmp_path / "table.csv", index=False
+    )
+    raw = study_of(tmp_path / "table.csv", evaluation={"estimator": "native"})
+    raw["dataset"]["prepare"] = ["encode"]
+    study = Study.prepare(config_from_dict(raw))
+    training = TrainingSet.of(
+        study.dataset.X.copy(), study.dataset.y, study.scaler(), study.preparation()
+    )
+    solver = study.solver(study.examples[0].params, 0)
+    set_parameters(solver, training.parameters)
+    solver.fit(training.X, study.dataset.y)
+    text = training.outputs.origin == 2
+    assert len(set(solver.scores_[text])) == 1
+    scores = usable_scores(
+        solver.scores_, training.constant, training.outputs, scale=solver.score_scale
+    )
+    assert scores.argmax() == 2
+    assert scores[2] == solver.scores_[text][0] > 0.3
 
 
 @pytest.fixture
