@@ -197,7 +197,10 @@ def _stability(parser: ArgumentParser) -> None:
         metavar="N",
         help="number of halves, two for each pair (default: 100)",
     )
-    text = "number of features that a half selects (default: that of the final model)"
+    text = (
+        "number of features that a half selects (default: that of the final model, or the largest of which a threshold "
+        "bounds the false ones by 1)"
+    )
     add("--top", type=int, metavar="N", help=text)
     text = "selection probability of the set, above 0.5 (default: the smallest whose unimodal bound is at most 1)"
     add("--threshold", type=float, metavar="T", help=text)

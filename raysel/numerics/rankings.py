@@ -341,3 +341,20 @@ def smallest_threshold(q: float, p: int, n_pairs: int, most: float = 1.0) -> flo
         if (simple_bound(q, p, threshold) if bound is None else bound) <= most:
             return threshold
     return 1.0
+
+
+#: Threshold that bounds the false ones of a default or suggested number of features.
+_USUAL = 0.9
+
+
+def bounded_top(most: int, p: int, n_pairs: int) -> int:
+    """Return a number of features of which some threshold bounds the false ones by 1.
+
+    ``most`` if there is such a threshold, else the largest number that has one of at most 0.9; at least 1.
+    """
+    threshold = smallest_threshold(most, p, n_pairs)
+    bound = unimodal_bound(most, p, threshold, n_pairs)
+    if (simple_bound(most, p, threshold) if bound is None else bound) <= 1:
+        return most
+    fitting = (q for q in range(most, 0, -1) if smallest_threshold(q, p, n_pairs) <= _USUAL)
+    return next(fitting, 1)

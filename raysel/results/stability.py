@@ -18,6 +18,7 @@ from raysel.core.printing import joined_lines
 from raysel.evaluation.ranking_files import write_manifest, write_table
 from raysel.numerics.rankings import (
     ASSUMPTIONS,
+    bounded_top,
     simple_bound,
     smallest_threshold,
     threshold_on_grid,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 _HALF = 0.5
 #: Per cent of selections with a false feature from which on a bound says nothing.
 _NO_BOUND = 99
-#: Threshold that a suggested number of features allows.
-_USUAL = 0.9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,6 +71,8 @@ class StabilitySelection:
     mixed: tuple[str, ...] = ()
     #: What halves keep whole and the bounds take to be independent: "samples", "groups" or "blocks".
     unit: str = "samples"
+    #: Number of the final model's features, where ``top`` is smaller by default.
+    n_of_model: int | None = None
 
     @property
     def assumptions(self) -> str:
@@ -225,20 +226,20 @@ class StabilitySelection:
             remarks.append(
                 f"{self.n_unconverged} of {n_fits} fits did not reach tol: raise solver.params.max_iter in a new study."
             )
+        if self.n_of_model is not None:
+            remarks.append(
+                f"each half selects at most {self.top} features, not the {self.n_of_model} of the final model, of which no "
+                "threshold bounds the false ones by 1."
+            )
         if self.q < self.top:
             remarks.append(
                 f"no half gives more than {self.q} features a score, fewer than {self.top}: the bounds are those of "
                 f"a top of {self.q}."
             )
         if self.is_default and self.bound > 1:
-            fitting = (
-                q
-                for q in range(self.q, 0, -1)
-                if smallest_threshold(q, self.p, self.n_pairs) <= _USUAL
-            )
             remarks.append(
                 f"no threshold bounds the false ones by 1, as a half selects {self.q} of {self.p} features: give a "
-                f"smaller top, e.g. {next(fitting, 1)}."
+                f"smaller top, e.g. {bounded_top(self.q, self.p, self.n_pairs)}."
             )
         return [f"Stability selection: {remark}" for remark in (*remarks, *self.mixed)]
 
@@ -326,6 +327,7 @@ def _described(selection: StabilitySelection, feature_names: Sequence[str]) -> d
         "identity": selection.identity,
         "mixed": list(selection.mixed),
         "unit": selection.unit,
+        "n_of_model": selection.n_of_model,
     }
 
 
@@ -375,6 +377,7 @@ def read_stability_selection(
             raw["identity"],
             tuple(raw.get("mixed", ())),  # of an earlier version
             raw.get("unit", "samples"),
+            raw.get("n_of_model"),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DirectoryError(

@@ -17,7 +17,7 @@ from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.selectors import usable_scores
 from raysel.evaluation.splitters import quantile_strata, split, unit_means
 from raysel.evaluation.training import TrainingSet, set_parameters
-from raysel.numerics.rankings import descending_order, threshold_on_grid
+from raysel.numerics.rankings import bounded_top, descending_order, threshold_on_grid
 from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
 from raysel.run.launch import make_listeners
 from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_study, run_pieces
@@ -176,7 +176,8 @@ def stability_selection(
     subsamples : int, default=100
         Number of halves, even: twice the number of pairs B. The paper recommends B = 50.
     top : int, optional
-        Largest number of features that a half selects; that of the final model by default.
+        Largest number of features that a half selects; by default that of the final model. Where no threshold
+        bounds the false ones of so many by 1, as of all features, it is the largest for which one of 0.9 does.
     threshold : float, optional
         Selection probability, above 0.5 and at most 1, from which a feature is in the set; by default the smallest
         whose unimodal bound is at most 1 (the simple bound where there is no unimodal one), else 1.
@@ -222,17 +223,22 @@ def stability_selection(
         allow_mixed_versions=allow_mixed_versions,
     ) as finished:
         result = finished.result
-        n_best = result.ranking(
-            top
-        ).n_selected  # raises if there is no ranking, or no such number of features
-        check_halves(finished.study.dataset.y, finished.study.kept_whole)
-        pieces = run_pieces(finished, _work(finished, n_best), range(subsamples), listeners)
-        identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
+        n_best = result.ranking(top).n_selected  # raises where there is none, or not so many
         data = finished.study.dataset
         beside = np.arange(data.n_features) >= result.n_candidates
         constant = data.constant | beside  # confounds cannot be selected either
+        n_of_model = None
+        if top is None:
+            bounded = bounded_top(n_best, int((~constant).sum()), subsamples // 2)
+            if bounded < n_best:
+                n_best, n_of_model = bounded, n_best
+        check_halves(finished.study.dataset.y, finished.study.kept_whole)
+        pieces = run_pieces(finished, _work(finished, n_best), range(subsamples), listeners)
+        identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
         selection = count_selections(pieces, n_best, subsamples, constant, identity)
-        selection = replace(selection, unit=_unit(finished.study)).at(threshold)
+        selection = replace(selection, unit=_unit(finished.study), n_of_model=n_of_model).at(
+            threshold
+        )
         folder = result.path / FOLDER
         names = result.feature_names[: result.n_candidates]
         places = result.layout.coordinates().items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -323,6 +324,28 @@ def test_pairs_of_failed_halves_are_left_out_and_said():
 def test_parameters_that_cannot_be_used_are_refused(filtered, settings, named):
     with pytest.raises(ConfigError, match=named):
         raysel.stability_selection(filtered[0], **{"progress": False, **settings})
+
+
+def test_of_all_features_as_many_are_selected_by_default_as_a_bound_holds_for(tmp_path):
+    write_samples(tmp_path / "few.npz")
+    raw = raw_config(
+        tmp_path / "few.npz",
+        solver=FISHER,
+        evaluation={"classifier": "knn", "n_features": [30], "references": False},
+    )
+    path = run_offline(raw, tmp_path / "study").path
+    found = stability_selection(path, subsamples=20, progress=False)
+    assert found.bound <= 1 < found.top < 29
+    more = replace(found, top=found.top + 1, n_selected=found.n_selected + 1).at(None)
+    assert more.threshold > 0.9
+    [remark] = found.remarks()
+    assert (
+        f"each half selects at most {found.top} features, not the 30 of the final model" in remark
+    )
+    assert StudyResult.open(path).stability_selection.remarks() == [remark]
+    every = stability_selection(path, subsamples=20, top=30, progress=False)
+    assert (every.top, every.q, every.n_of_model) == (30, 29, None)
+    assert every.counts[np.arange(30) != 7].min() == 20  # what was selected by default
 
 
 @pytest.mark.slow
