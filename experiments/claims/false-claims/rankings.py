@@ -110,7 +110,6 @@ TRAPS = {
     "text of 10 values, mrmr": _trap(_NOT, "mrmr", _TEN),
     "text of 10 values that tells": _trap(_FIRST, "linear_svm", _TEN, 0.9),
     "text of 30 values that tells, rfs": _trap(_FIRST, "rfs", _THIRTY, 0.9),
-    "text of 30 values that tells, mrmr": _trap(_FIRST, "mrmr", _THIRTY, 0.9),
     "p values of relieff": Trap(
         "that they hold only if no feature tells",
         lambda seed, folder: p_values(seed, folder, "relieff", "hold only if no feature tells"),
