@@ -159,4 +159,6 @@ def _placed(scores: FloatArray, origin: IntArray, own: OwnStatistics) -> FloatAr
     np.maximum.at(largest, origin, scores)
     largest[np.isneginf(largest)] = 0.0  # a feature without columns
     places = rankdata(-own.single, method="min").astype(np.int64)
-    return np.minimum(largest, np.sort(largest)[::-1][places - 1])
+    ordered = np.append(np.sort(largest)[::-1], 0.0)
+    between = (ordered[places - 1] + ordered[places]) / 2.0  # of the others, if it is larger
+    return np.where(places == 1, largest, np.minimum(largest, between))
