@@ -248,15 +248,19 @@ def stability_selection(
     return selection
 
 
+#: Most subsamples of a selection; the list of so many takes memory before the first is fitted.
+_MOST = 100_000
+
+
 def _check_numbers(subsamples: int, threshold: float | None) -> None:
     if (
         isinstance(subsamples, bool)
         or not isinstance(subsamples, int)
-        or subsamples < 4
+        or not 4 <= subsamples <= _MOST
         or subsamples % 2
     ):
         raise ConfigError(
-            f"subsamples={subsamples!r} must be an even whole number of at least 4: two for each pair."
+            f"subsamples={subsamples!r} must be an even whole number from 4 to {_MOST}: two for each pair."
         )
     if threshold is not None:
         threshold_on_grid(threshold, subsamples // 2)

@@ -470,3 +470,9 @@ def test_of_one_feature_the_sentence_says_how_often_it_is_false(n_selected, thre
     else:
         assert float(stated[1]) == pytest.approx(100 * found.bound, abs=1, rel=0.1)
     assert max(len(part.split()) for part in said.split(". ")) <= 25
+
+
+@pytest.mark.parametrize("subsamples", [10**12, 2, 5, True])
+def test_a_number_of_subsamples_is_refused_before_anything_is_read(subsamples, tmp_path):
+    with pytest.raises(ConfigError, match=r"subsamples=.* even whole number from 4 to"):
+        stability_selection(tmp_path / "no study", subsamples=subsamples, progress=False)
