@@ -113,16 +113,21 @@ def check_cluster(address: str, *, in_token_mode: bool = False) -> None:
     mode can no longer change, so that such a cluster is refused.
     """
     if in_token_mode:
-        without = _try_to_join(address, {**os.environ, MODE: "disabled"})
-        if _has_joined(without):
-            raise ConfigError(
-                f"address {address}: the Ray cluster there takes no token, and this process demands one. Start a new "
-                "Python process with RAY_AUTH_MODE=disabled, or the cluster with RAY_AUTH_MODE=token."
-            )
+        check_takes_token(address)
     mode = {MODE: "token"} if in_token_mode else {}
     lines = _try_to_join(address, {**os.environ, **mode})
     if not _has_joined(lines):
         raise ConfigError(refusal(address, "".join(lines)))
+
+
+def check_takes_token(address: str) -> None:
+    """Check that the Ray cluster at an address takes tokens, as this process demands them from its workers."""
+    without = _try_to_join(address, {**os.environ, MODE: "disabled"})
+    if _has_joined(without):
+        raise ConfigError(
+            f"address {address}: the Ray cluster there takes no token, and this process demands one. Start a new "
+            "Python process with RAY_AUTH_MODE=disabled, or the cluster with RAY_AUTH_MODE=token."
+        )
 
 
 def _try_to_join(address: str, variables: Mapping[str, str]) -> list[str]:

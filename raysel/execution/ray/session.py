@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -18,8 +19,14 @@ import ray._private.utils
 from ray.exceptions import RayError
 
 from raysel.core.credentials import hidden_variables
-from raysel.core.errors import RayStartError, StudyError
-from raysel.execution.ray.head import MODE, check_cluster, demands_token, protect_token
+from raysel.core.errors import ConfigError, RayStartError, StudyError
+from raysel.execution.ray.head import (
+    MODE,
+    check_cluster,
+    check_takes_token,
+    demands_token,
+    protect_token,
+)
 from raysel.execution.ray.shipping import ShippedCode, runtime_env, shipped_code
 from raysel.execution.ray.versions import NodeCheck, computing_nodes
 from raysel.execution.signals import sigterm_handler_restored
@@ -72,6 +79,9 @@ os.environ.setdefault("RAY_OVERRIDE_JOB_RUNTIME_ENV", "1")
 #: Whether Ray has been started in this process with a token: it then demands one from every cluster, to its end.
 _started_with_token = False
 
+#: Whether the session of Ray in this process is one of `ray_session`, and not one that the caller has begun.
+_is_own = False
+
 #: Check of the nodes of the cluster that this process has joined; None on this machine alone.
 _check: NodeCheck | None = None
 
@@ -96,7 +106,7 @@ def ray_session(
     process, and its nodes are compared with this process. A session of Ray that is already running in this process is
     used and left running.
     """
-    global _check  # noqa: PLW0603 - Ray's own session is global too
+    global _check, _is_own  # noqa: PLW0603 - Ray's own session is global too
     modules: tuple[str, ...] = ()
     with ExitStack() as stack:
         stack.enter_context(keys_kept_here())
@@ -109,12 +119,14 @@ def ray_session(
             code = shipped_code(studies)
             modules = tuple(code.modules)
             _join(address, code, studies)
-            stack.callback(ray.shutdown)
+            _is_own = True
+            stack.callback(_end_session)
         else:
             protect_token(make=True)
             stack.enter_context(token_mode_taken_back())
             _start()
-            stack.callback(ray.shutdown)
+            _is_own = True
+            stack.callback(_end_session)
             stack.enter_context(waiting_workers_used())
         if modules:
             _check = NodeCheck(modules, allow_mixed_versions)
@@ -137,6 +149,28 @@ def token_mode_taken_back() -> Iterator[None]:
         _started_with_token |= demands_token()
         if before is None:
             os.environ.pop(MODE, None)
+
+
+def token_refusal() -> StudyError | None:
+    """Return the error to raise if workers end because the caller's cluster takes no token, and this process does."""
+    if _is_own or not (_started_with_token or demands_token()):
+        return None
+    return _refusal_of(ray.get_runtime_context().gcs_address)
+
+
+@cache
+def _refusal_of(address: str) -> StudyError | None:
+    try:
+        check_takes_token(address)
+    except ConfigError as error:
+        return StudyError(str(error))
+    return None
+
+
+def _end_session() -> None:
+    global _is_own  # noqa: PLW0603
+    _is_own = False
+    ray.shutdown()
 
 
 def _forget_check() -> None:

@@ -21,6 +21,7 @@ from ray.exceptions import (
 
 from raysel.core.errors import StorageError, storage_error
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
+from raysel.execution.ray.session import token_refusal
 from raysel.execution.ray.versions import other_versions
 
 #: Number of times that a trial runs again after its worker process ended on a node that goes on.
@@ -126,6 +127,8 @@ class NodeTasks:
             for task in ray.wait(list(self._running), timeout=1.0, fetch_local=False)[0]:
                 value, error = _get(task)
                 name, node = _name(self._running[task][0]), self._running[task][1]
+                if isinstance(error, _ENDS) and (refused := token_refusal()):
+                    raise refused from error
                 again = isinstance(error, _ENDS) and self._losses.runs_again(name, node, error)
                 number, _ = self._forget(task)
                 if again:

@@ -34,6 +34,7 @@ from raysel.evaluation.scoring import KnownScores
 from raysel.execution.batches import BATCH_SECONDS, Batches
 from raysel.execution.executor import Recorder, SearchLimits, last_line
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
+from raysel.execution.ray.session import token_refusal
 from raysel.execution.ray.tasks import Losses, storage_error_of
 from raysel.execution.ray.versions import other_versions
 from raysel.execution.trial_plan import TrialPlan
@@ -309,7 +310,9 @@ class RecorderCallback(_NotStored, tune.Callback):
     ) -> None:
         """Let the trials of a batch that was lost run again, or record that one failed in every attempt."""
         error, name = _last_error(trial), trial.config["name"]
-        if refused := other_versions(error) or storage_error_of(error):
+        died = isinstance(error, RayActorError) and not error.actor_init_failed
+        refused = other_versions(error) or storage_error_of(error)
+        if refused := refused or (token_refusal() if died else None):
             self.error = refused
             raise refused
         self._learn_nodes()
@@ -321,7 +324,6 @@ class RecorderCallback(_NotStored, tune.Callback):
             self._batches.again(left)
             return
         self._end(trial)
-        died = isinstance(error, RayActorError) and not error.actor_init_failed
         why = (
             "memory ran short"
             if isinstance(error, MemoryShortError)

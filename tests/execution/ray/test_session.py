@@ -170,3 +170,29 @@ def test_actors_on_a_cluster_get_no_key_of_aws(monkeypatch):
     assert variables()["AWS_SECRET_ACCESS_KEY"] == "secret"
     with session.keys_kept_here():
         assert variables().keys() == {"PL_DISABLE_FORK", "RAY_CHDIR_TO_TRIAL_DIR"}
+
+
+@pytest.mark.parametrize(
+    ("own", "token", "takes_none"), [(0, 1, 1), (1, 1, 1), (0, 0, 1), (0, 1, 0)]
+)
+def test_workers_that_end_on_a_cluster_without_tokens_are_told_so(
+    own, token, takes_none, monkeypatch
+):
+    """A cluster that the caller joined after a Ray on this machine, whose token this process demands to its end."""
+    joined = []
+
+    def join(address, variables):
+        joined.append((address, variables["RAY_AUTH_MODE"]))
+        return ["joined"] if takes_none else ["Unauthenticated"]
+
+    address = f"127.0.0.1:{own}{token}{takes_none}"
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    monkeypatch.setattr(session, "_is_own", bool(own))
+    monkeypatch.setattr(session, "_started_with_token", bool(token))
+    monkeypatch.setattr("raysel.execution.ray.head._try_to_join", join)
+    monkeypatch.setattr(session.ray, "get_runtime_context", lambda: MagicMock(gcs_address=address))
+    refused = session.token_refusal()
+    assert (refused is not None) == (takes_none and token and not own)
+    assert joined == ([(address, "disabled")] if token and not own else [])
+    if refused:
+        assert "takes no token, and this process demands one" in str(refused)
