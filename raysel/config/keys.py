@@ -16,6 +16,7 @@ from raysel.config.schema import (
     ClassLabel,
     JudgeChoice,
     LabelColumns,
+    OuterFolds,
     Parameter,
     SpaceDomain,
     Step,
@@ -31,6 +32,7 @@ _NAMED = (
     (ClassLabel, "text or integer"),
     (JudgeChoice, "auto, native, knn, linear_svm, ridge, dotted name or mapping"),
     (LabelColumns, "text or list of text"),
+    (OuterFolds, "integer >= 2 or n_samples"),
     (Step, "step"),
 )
 _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
@@ -74,6 +76,7 @@ def _without_none(annotation: Any) -> Any:
         SpaceDomain,
         JudgeChoice,
         LabelColumns,
+        OuterFolds,
     ):
         return annotation
     (value,) = (part for part in get_args(inner) if part is not NoneType)

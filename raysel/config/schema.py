@@ -30,6 +30,7 @@ from raysel.config.values import (
     class_label,
     judge_from_yaml,
     label_columns,
+    outer_folds,
     renamed_judge,
     repeated,
     resources_from_yaml,
@@ -66,6 +67,7 @@ Parameter = Annotated[Scalar, PlainValidator(scalar_from_yaml)]
 NonEmpty = Annotated[str, Field(min_length=1)]
 #: Path or URI; credentials in a URI are remembered by this process only, and are in no configuration that is written.
 Place = Annotated[str, Field(min_length=1), AfterValidator(set_credentials_aside)]
+OuterFolds = Annotated[int | str, PlainValidator(outer_folds)]
 LabelColumns = Annotated[str | tuple[str, ...], PlainValidator(label_columns)]
 ClassLabel = Annotated[str | int, PlainValidator(class_label)]
 Step = Annotated[dict[str, Any], BeforeValidator(step_from_yaml)]
@@ -408,8 +410,9 @@ class BlocksConfig(_Section):
 class CVConfig(_Section):
     """Folds of the nested cross-validation."""
 
-    outer: Folds = 5
-    """Number of outer folds, whose test sets give the honest scores."""
+    outer: OuterFolds = 5
+    """Number of outer folds, whose test sets give the honest scores; `n_samples` leaves one out, a sample, group or
+    block, in each."""
     inner: Folds = 5
     """Number of inner folds of each outer training set, which select its winner."""
     repeats: Annotated[Count, Field(le=1000)] = 1
@@ -434,6 +437,16 @@ class CVConfig(_Section):
             raise ValueError(
                 "`train_per_class` draws one outer training set a repeat; give two or more, e.g. repeats: 10"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _one_way_to_leave_one_out(self) -> CVConfig:
+        if self.outer == "n_samples" and (self.repeats > 1 or self.train_per_class is not None):
+            raise ValueError(
+                "`outer: n_samples` has one way to leave each sample out; leave `repeats` and `train_per_class` out"
+            )
+        if self.outer == "n_samples" and self.blocks.forward:
+            raise ValueError("`blocks.forward` needs a number of folds; give `outer` one")
         return self
 
     @model_validator(mode="after")

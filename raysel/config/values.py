@@ -178,3 +178,15 @@ def judge_from_yaml(value: Any) -> Any:
             f"sklearn.linear_model.LogisticRegression, not {value!r}"
         )
     return value
+
+
+#: Value of ``cv.outer`` that leaves one sample, group or block out in each fold.
+LEAVE_ONE_OUT = "n_samples"
+
+
+def outer_folds(raw: Any) -> int | str:
+    """Check a number of outer folds, or the word for as many as samples."""
+    if raw == LEAVE_ONE_OUT or (type(raw) is int and raw > 1):
+        number: int | str = raw
+        return number
+    raise ValueError(f"input should be a whole number from 2 on or {LEAVE_ONE_OUT}, not {raw!r}")

@@ -24,6 +24,8 @@ def split(
 ) -> list[tuple[IntArray, IntArray]]:
     """Split samples into folds, stratified by class, label or quantiles; the samples of a group stay in one fold.
 
+    As many folds as samples, or groups, leave one out in each, where a class has fewer: they have no strata.
+
     An indicator is stratified iteratively (Sechidis et al., ECML PKDD 2011), with groups by the labels that occur in
     each group. A rare label can be missing from a fold: see `NestedPlan.lacking`. Quantities, which are floats, are
     stratified by `quantile_strata`.
@@ -35,7 +37,8 @@ def split(
     if y.ndim == 2:
         return _multilabel_folds(y, n_splits, groups=groups, random_state=random_state, where=where)
     classes, counts = np.unique(y, return_counts=True)
-    if groups is not None and (n_groups := len(np.unique(groups))) < n_splits:
+    n_groups = len(y) if groups is None else len(np.unique(groups))
+    if groups is not None and n_groups < n_splits:
         raise DataError(
             f"there are {n_groups} groups, too few for {where}={n_splits} folds; set at most {n_groups} folds."
         )
@@ -45,8 +48,12 @@ def split(
         if groups is None
         else np.array([len(np.unique(groups[y == label])) for label in classes])
     )
+    if counts.min() < n_splits == n_groups and units.min() > 1:
+        return _leave_one_out(groups if groups is not None else np.arange(len(y)))
     if counts.min() < n_splits or units.min() < 2:
-        raise DataError(_too_rare(classes, units, n_splits, where, unit))
+        what = f"{where}={n_splits} folds"
+        fewest = 2 if n_splits == n_groups else n_splits
+        raise DataError(_too_rare(classes, units, fewest, what, unit))
     splitter = (
         StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
         if groups is None
@@ -72,12 +79,19 @@ def split(
     return folds
 
 
-def _too_rare(classes: LabelArray, counts: IntArray, n_splits: int, where: str, unit: str) -> str:
-    """Say which class has fewer samples, or groups, than there are folds, and what to do."""
+def _leave_one_out(units: LabelArray) -> list[tuple[IntArray, IntArray]]:
+    """Hold out the samples of each unit once, in the order of the units."""
+    return [
+        (np.flatnonzero(units != unit), np.flatnonzero(units == unit)) for unit in np.unique(units)
+    ]
+
+
+def _too_rare(classes: LabelArray, counts: IntArray, fewest: int, folds: str, unit: str) -> str:
+    """Say which class has fewer samples, or groups, than the folds need, and what to do."""
     rarest = int(counts.argmin())
     least = int(counts[rarest])
-    problem = f"class {classes[rarest]!s} has {_counted(least, unit)}, too few for {where}={n_splits} folds"
-    rare = classes[counts < n_splits]
+    problem = f"class {classes[rarest]!s} has {_counted(least, unit)}, too few for {folds}"
+    rare = classes[counts < fewest]
     if 2 * len(rare) > len(classes) and len(classes) > _MANY_CLASSES:
         return (
             f"{problem}, and so have {len(rare)} of the {len(classes)} classes: the labels look like names or "
@@ -111,7 +125,10 @@ def _multilabel_folds(
     tests = [
         np.flatnonzero(np.isin(member, held_out)) for _, held_out in splitter.split(occurs, occurs)
     ]
-    if empty := [index for index, test in enumerate(tests) if not len(test)]:
+    empty = [index for index, test in enumerate(tests) if not len(test)]
+    if empty and n_splits == len(names):
+        return _leave_one_out(member)
+    if empty:
         raise DataError(f"{where}, fold {empty[0]}: it is empty; set fewer folds.")
     everything = np.arange(len(y), dtype=np.int64)
     return [(np.setdiff1d(everything, test), test.astype(np.int64)) for test in tests]

@@ -54,6 +54,11 @@ class Metric:
     by_order: bool = False
 
     @property
+    def is_mean_of_samples(self) -> bool:
+        """Whether it is the mean of values of single samples, so that one sample alone has it; so are unknown ones."""
+        return not self.is_known or self.function.__name__ in _MEANS_OF_SAMPLES
+
+    @property
     def is_known(self) -> bool:
         """Whether the function is one of raysel's or scikit-learn's, whose properties are known."""
         return self.function.__module__.startswith(("raysel.", "sklearn."))
@@ -253,6 +258,14 @@ _OF_EVERY_CLASS = (
         "negative_likelihood_ratio",
     ),
     *("d2_log_loss_score", "d2_brier_score"),
+)
+#: Functions that average a value of each sample.
+_MEANS_OF_SAMPLES = (
+    *("accuracy", "accuracy_score", "_neg_hamming_loss", "hamming_loss", "zero_one_loss"),
+    *("log_loss", "brier_score_loss", "top_k_accuracy_score", "neg_mae", "mean_absolute_error"),
+    *("mean_squared_error", "mean_squared_log_error", "mean_absolute_percentage_error"),
+    *("mean_pinball_loss", "mean_tweedie_deviance", "mean_poisson_deviance"),
+    "mean_gamma_deviance",
 )
 _OF_TWO = ("positive_likelihood_ratio", "negative_likelihood_ratio")
 #: Functions whose columns are those of the classes, so that they must know them.

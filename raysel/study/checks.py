@@ -303,6 +303,7 @@ def check_folds(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None
                 "the key out."
             )
     for key, name in metrics_of(config):
+        _check_single(key, name, dataset, plan)
         if not metric(name, key).every_class:
             continue
         whole = "" if dataset.groups is None else " (each group stays in one)"
@@ -313,6 +314,19 @@ def check_folds(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None
                     f"cv.outer or cv.inner folds{whole}, or take a metric that is defined there, e.g. "
                     f"{'macro_f1' if dataset.is_multilabel else 'balanced_accuracy'}."
                 )
+
+
+def _check_single(key: str, name: str, dataset: Dataset, plan: NestedPlan) -> None:
+    """Check that sets of one sample have the metric."""
+    if metric(name, key).is_mean_of_samples:
+        return
+    for where, rows in plan.held_out():
+        if len(rows) == 1:
+            instead = "neg_mae" if dataset.is_regression else "accuracy"
+            raise ConfigError(
+                f"{key}: {name} needs several samples, and {where} are one: take a metric that is a mean over samples, "
+                f"e.g. {instead}, or set fewer cv.outer or cv.inner folds."
+            )
 
 
 def _missing(dataset: Dataset, rows: IntArray) -> str:

@@ -338,7 +338,7 @@ def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> Nest
         return NestedPlan.load(Path(config.cv.plan), dataset.y, whole, final=config.cv.final)
     return NestedPlan.make(
         dataset.y,
-        outer=config.cv.outer,
+        outer=_n_outer(config, dataset, whole),
         inner=config.cv.inner,
         repeats=config.cv.repeats,
         train_per_class=config.cv.train_per_class,
@@ -347,6 +347,13 @@ def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> Nest
         seed=config.seed,
         final=config.cv.final,
     )
+
+
+def _n_outer(config: StudyConfig, dataset: Dataset, whole: LabelArray | None) -> int:
+    """Return the number of outer folds; one for each sample, group or block where one is left out."""
+    if isinstance(config.cv.outer, int):
+        return config.cv.outer
+    return dataset.n_samples if whole is None else len(np.unique(whole))
 
 
 def list_configurations(config: StudyConfig) -> tuple[Configuration, ...]:

@@ -186,7 +186,7 @@ def test_a_label_is_text_short_and_printable():
 def test_an_error_of_the_common_part_is_named_once():
     lines = refusal(raw(), "cv.outer=1", "compare.SMR.solver.params.alpha={}").splitlines()
     assert [line for line in lines if "cv.outer" in line] == [
-        "  cv.outer: input should be greater than or equal to 2, not 1"
+        "  cv.outer: input should be a whole number from 2 on or n_samples, not 1"
     ]
     assert sum("compare.SMR.solver" in line for line in lines) == 1
 

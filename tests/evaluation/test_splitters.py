@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import LeaveOneGroupOut, LeaveOneOut
 
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, DataError
@@ -273,3 +274,43 @@ def test_settings_that_blocks_contradict_are_refused(cv, words):
     }
     with pytest.raises(ConfigError, match=words):
         config_from_dict(study, "here")
+
+
+# Leave one out
+
+
+Y_CLASSES = np.array(list("abacbabca"))
+ONE_GROUP = np.array([0, 0, 1, 1, 2, 2, 3, 3, 3])
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        Y_CLASSES,
+        np.arange(9.0),
+        np.stack([Y_CLASSES == "a", np.arange(9) % 2 == 0], axis=1).astype(int),
+    ],
+    ids=["classes", "quantity", "labels"],
+)
+def test_as_many_folds_as_samples_leave_one_out(y):
+    folds = split(y, len(y), groups=None, random_state=0, where="cv.outer")
+    expected = LeaveOneOut().split(y)
+    assert {int(test[0]): train.tolist() for train, test in folds} == {
+        int(test[0]): train.tolist() for train, test in expected
+    }
+
+
+def test_as_many_folds_as_groups_leave_one_group_out_where_a_class_has_fewer_samples():
+    y = np.array(list("abababacb"))
+    y[1], y[7] = "c", "b"  # c in two groups, with two samples
+    y[5] = "c"
+    folds = split(y, 4, groups=ONE_GROUP, random_state=0, where="cv.outer")
+    expected = LeaveOneGroupOut().split(y, y, ONE_GROUP)
+    assert [(a.tolist(), b.tolist()) for a, b in folds] == [
+        (a.tolist(), b.tolist()) for a, b in expected
+    ]
+
+
+def test_a_class_of_one_sample_is_refused_where_one_is_left_out():
+    with pytest.raises(DataError, match=r'class c has 1 sample.*exclude_classes: \["c"\]'):
+        split(np.array(list("aaabbbc")), 7, groups=None, random_state=0, where="cv.outer")
