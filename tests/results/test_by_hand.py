@@ -186,10 +186,11 @@ def test_headline_curve_and_references_are_scikit_learns(study):
     own_n = {
         k: "-".join(map(str, dict.fromkeys((min(v), max(v))))) for k, v in by_reference.items()
     }
-    n = f"{min(numbers)} to {max(numbers)}" if len(set(numbers)) > 1 else f"{numbers[0]}"
+    n = f"{min(numbers)}-{max(numbers)}" if len(set(numbers)) > 1 else f"{numbers[0]}"
     mean, sd = np.mean(figures["test"]), np.std(figures["test"], ddof=1)
     told = f"accuracy {mean:.3f} ± {sd:.3f} (SD over 3 outer folds; 95 % interval {low:.3f} to {high:.3f})"
-    assert all(f"{told} with the {n} best of 64 features" in text for text in shown)
+    for text in shown:
+        assert f"{told} with the {n} best of 64 features" in text
     for name, words in (
         ("all features", "all 64 features 64"),
         ("variance", f"largest variance {own_n['variance']}"),
