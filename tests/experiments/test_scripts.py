@@ -40,6 +40,7 @@ ARGUMENTS = {
     "claims/defaults/run.py": "--data iris --methods draft l1-logistic --anew",
     "claims/dependent-samples/run.py": "--draws 1",
     "claims/fold-overlap/run.py": "--draws 2",
+    "claims/harmonise/run.py": "--seeds 1",
     "claims/leak-guards/run.py": "--seeds 1",
     "claims/rivals-accuracy/run.py": "fixed --repeats 2",
     "benchmarks/scoring-speed/run.py": "digits-smr --configurations 1",
@@ -99,6 +100,7 @@ SHORTER = {
     "claims/comparison-tests/run.py": {
         "STUDIES = 2000": "STUDIES = 3",
         "DRAWS = 40, 50, 2000": "DRAWS = 1, 2, 5",
+        '600 if kind == "normal" else 400': "2",
     },
     "claims/consensus/run.py": {
         "SAMPLES, FEATURES = 120, 300": "SAMPLES, FEATURES = 40, 100",
@@ -118,6 +120,7 @@ SHORTER = {
         "HALVES, THRESHOLDS = 100": "HALVES, THRESHOLDS = 10",
     },
     "claims/fold-overlap/run.py": {"20_000": "20"},
+    "claims/harmonise/run.py": {"N, D, NEW, FOLDS = 160, 8000": "N, D, NEW, FOLDS = 160, 900"},
     "claims/leak-guards/run.py": {
         '("iris", "wine", "breast_cancer", "digits")': '("iris", "wine")',
         "(80, 300)": "(80,)",
