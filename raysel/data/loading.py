@@ -28,6 +28,7 @@ from raysel.data.formats.files import RawData, ReadOptions, find_data_file
 from raysel.data.formats.images import read_image_folder
 from raysel.data.formats.named_arrays import read_arrays
 from raysel.data.formats.nifti import read_nifti_table
+from raysel.data.formats.sparse_matrices import refuse_sparse_files
 from raysel.data.formats.table_contents import METADATA_KEY
 from raysel.data.formats.tables import TABLE_SUFFIXES, read_stored_table, read_table
 from raysel.data.synthetic import make_tensor_classification
@@ -425,14 +426,21 @@ def _find(path_or_name: str | Path) -> tuple[Path, Reader]:
     suffix = data_suffix(path_or_name)
     if suffix in _suffixes():
         return find_data_file(path_or_name), _READERS.get(suffix) or _registered_reader(suffix)
+    path = None
     with suppress(DataError):
         path = find_data_file(path_or_name, folder=True)
+    if path is not None:
+        refuse_sparse_files(path)
         if path.is_dir():
             return path, read_image_folder
     close = get_close_matches(str(path_or_name), BUILTIN_NAMES, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     if suffix in _OF_PROGRAMS:
         hint = " Save the table as .csv in the program that wrote it."
+    if suffix == ".h5ad":
+        hint = (
+            " Save X and y by numpy.savez, X=anndata.read_h5ad(...).X, or its toarray() if sparse."
+        )
     if suffix in COMPRESSED:
         hint = " Only text tables are read compressed, e.g. .csv.gz: unpack the file first."
     raise DataError(

@@ -217,15 +217,21 @@ def _is_frame(X: Any) -> bool:
 def _samples(X: Any) -> Any:
     """Copy of the samples as an array, which the data set may keep."""
     if hasattr(X, "toarray"):
-        raise DataError("X is sparse, and raysel needs all values; give X.toarray().")
+        raise _sparse("X")
     try:
         return np.array(X)
     except ValueError as error:  # rows of different lengths
         raise DataError(f"X is no array: {error}") from error
 
 
+def _sparse(what: str) -> DataError:
+    return DataError(f"{what} is sparse, and raysel needs all values; give {what}.toarray().")
+
+
 def _labels(values: Any, what: str) -> LabelArray:
     """Array of labels or groups; objects become text or numbers."""
+    if hasattr(values, "toarray"):
+        raise _sparse(what)
     try:
         labels = as_labels(np.asarray(values))
     except ValueError as error:

@@ -357,6 +357,7 @@ def test_unusable_samples_are_refused_with_the_mend():
         ({"X": X * np.nan, "y": Y}, "NaN or infinite"),
         ({"X": X[:, 0], "y": Y}, r"give a non-empty array of shape \(n, d\)"),
         ({"X": csr_array(X), "y": Y}, r"give X\.toarray\(\)"),
+        ({"X": X, "y": csr_array(X != 0)}, r"give y\.toarray\(\)"),
     ):
         with pytest.raises(DataError, match=message):
             prepare_study(without_data(), **samples)

@@ -18,6 +18,7 @@ from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
 from raysel.data.formats.compressed import data_suffix, text_content
 from raysel.data.formats.files import ReadOptions, as_labels, reading
 from raysel.data.formats.recognition import has_label_name, reads_as_number
+from raysel.data.formats.sparse_matrices import refuse_sparse_arrays, refuse_sparse_text
 from raysel.data.formats.text_tables import as_utf8, text_without_comments
 
 _TEXT = (".csv", ".tsv", ".txt", ".dat")
@@ -47,6 +48,8 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
             columns = _text_columns(path, options, sizes)
     elif data_suffix(path) in ARRAY_SUFFIXES:
         with open_arrays(path, alone="") as file:
+            if label not in file.names:
+                refuse_sparse_arrays(path, file.names, "y")
             given = [name for name in (label, groups) if name in file.names]
             usual = [name for name in file.names if has_label_name(name)]
             names = (
@@ -94,6 +97,7 @@ def array_labels(values: Any) -> LabelArray:
 def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str, list[str]]:
     """Columns of a text as their cells; its first line names them if there is one line more than samples."""
     data, _ = as_utf8(text_content(path))
+    refuse_sparse_text(path, data, "y")
     data, _ = text_without_comments(data, options.delimiter)
     text = data.decode()
     lines = [line for line in text.splitlines() if line.strip()]

@@ -26,6 +26,7 @@ from raysel.data.formats.files import (
 )
 from raysel.data.formats.labels_file import Labels, array_labels, read_labels
 from raysel.data.formats.recognition import has_label_name, label_arrays
+from raysel.data.formats.sparse_matrices import refuse_sparse_arrays, sparse_matrices
 from raysel.data.layouts import Modalities
 
 #: Usual names of the samples; that of raysel first.
@@ -52,6 +53,10 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
     X = None if x_name is None else np.asarray(file.get(x_name))
     views = _views(path, file) if X is None else {}
     others = _readable(file) if X is None and not views else {}
+    if x_name is None and not views:
+        _refuse_sparse(path, file, others)
+    elif path.suffix.lower() == ".npy" and X is not None and X.ndim == 1:
+        refuse_sparse_arrays(path, file.names)
     labels = _labels(path, file, options, _lengths(others or views or {x_name: X}))
     notes: list[str] = []
     if X is not None:
@@ -85,9 +90,20 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
     )
 
 
+def _refuse_sparse(path: Path, file: ArrayFile, arrays: Mapping[str, LabelArray]) -> None:
+    """Refuse a file whose samples are a sparse matrix: it is called as they are, or no other may be they."""
+    sparse = sparse_matrices(file.names)
+    parts = {part for of_one in sparse.values() for part in of_one}
+    others = [name for name, values in arrays.items() if values.ndim > 1 and name not in parts]
+    if not others or not {"", *_X_NAMES}.isdisjoint(sparse):
+        refuse_sparse_arrays(path, file.names)
+
+
 def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]) -> Labels:
     """Labels and groups, of the file itself or of the file of labels."""
     usual = label_arrays(file.names)
+    if not n_rows:
+        raise missing(path, "array X, nor another with a row for each sample", file.names)
     if options.labels is not None:
         if usual:
             raise DataError(

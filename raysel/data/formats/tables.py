@@ -234,6 +234,15 @@ def frame_table(frame: Any) -> Any:
             told := text_among_numbers((f"'{name}'", cells) for name, cells in frame.items())
         ):
             raise DataError(f"{SOURCE}: {told}") from error
+        if isinstance(frame, pd.DataFrame) and (
+            sparse := [
+                name for name, kind in frame.dtypes.items() if isinstance(kind, pd.SparseDtype)
+            ]
+        ):
+            raise DataError(
+                f"{SOURCE}: column '{sparse[0]}' is sparse, and raysel needs all values; give it as "
+                f"frame['{sparse[0]}'].sparse.to_dense(), and so each sparse column."
+            ) from error
         # PyArrow's message names the column and its type.
         raise DataError(f"{SOURCE} cannot be used: {' '.join(map(str, error.args))}") from error
     if not isinstance(table, pa.Table):

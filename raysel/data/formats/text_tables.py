@@ -22,6 +22,7 @@ from raysel.data.formats.comment_lines import line_of_names, without_comments
 from raysel.data.formats.compressed import text_content
 from raysel.data.formats.files import ReadOptions
 from raysel.data.formats.recognition import taken_names
+from raysel.data.formats.sparse_matrices import refuse_sparse_text
 from raysel.data.formats.written_numbers import (
     Written,
     is_number,
@@ -227,6 +228,7 @@ def _is_monotone(values: list[float]) -> bool:
 def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
     """Read a text table."""
     data, notes = as_utf8(text_content(path))
+    refuse_sparse_text(path, data)
     known = {name for name in (options.label, options.groups, *options.drop) if name}
     data, without = text_without_comments(data, options.delimiter, known)
     data, hyphens = with_hyphens(data)

@@ -132,7 +132,7 @@ def column(values):
         (column(pd.to_datetime(["2020", "2021", "2022"])), ["column 'a'", "2020-01-01"]),
         (column([1 + 2j, 1, 1]), ["column a"]),
         (column([[1], [2], [3]]), ["column 'a'"]),
-        (column(pd.arrays.SparseArray([0, 0, 1])), ["column a"]),
+        (column(pd.arrays.SparseArray([0, 0, 1])), ["column 'a' is sparse"]),
         (column([None, None, None]), ["3 values are missing"]),
         (pd.DataFrame([[1, 2, 0], [3, 4, 1]], columns=["a", "a", "y"]), ["'a', 'a'"]),
         (pd.DataFrame({"y": [0, 1]}), ["empty"]),
