@@ -102,13 +102,13 @@ def _refuse_sparse(path: Path, file: ArrayFile, arrays: Mapping[str, LabelArray]
 def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]) -> Labels:
     """Labels and groups, of the file itself or of the file of labels."""
     usual = label_arrays(file.names)
-    if not n_rows:
-        raise missing(path, "array X, nor another with a row for each sample", file.names)
     if options.labels is not None:
         if usual:
             raise DataError(
                 f"labels: {path} has labels of its own, the array {usual[0]}; leave labels out, or remove that array."
             )
+        if not n_rows:
+            raise missing(path, "array X with a row for each sample, (n, d)", file.names)
         return read_labels(options, n_rows)
     for name, role in ((options.label, "labels"), (options.groups, "groups")):
         if name is not None and name not in file.names:
