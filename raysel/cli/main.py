@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import json
 import os
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 _PIPE = "RAYSEL_CREDENTIALS_PIPE"
 #: Part of the path of a file of raysel's own, and the longest message of a fault that is printed.
 _OWN, _LONGEST = f"{os.sep}raysel{os.sep}", 200
+#: Errors of the system for a path that was given: too long, a loop of links, below a file, a folder, not permitted.
+_OF_PLACES = frozenset(
+    {
+        *(errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR),
+        *(errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS),
+    }
+)
 
 # Else Python looks for cycles among the objects of all libraries again and again while it imports and draws, and for
 # half a second before it ends.
@@ -77,6 +85,8 @@ def _call(name: str, arguments: Namespace, words: Sequence[str]) -> int:
         return status if COMMANDS[name].computes else 2
     except KeyboardInterrupt:
         return _print_interrupted()
+    except OSError as error:
+        return _print_place(error) if error.errno in _OF_PLACES else _print_fault(error)
     except Exception as error:  # noqa: BLE001 - whatever happens, a command ends in a sentence
         return _print_fault(error)
 
@@ -88,6 +98,16 @@ def _print_interrupted() -> int:
 
     Terminal(stderr=True).print("interrupted")
     return interrupt_status()
+
+
+def _print_place(error: OSError) -> int:
+    """Print why the system refuses a path; return the exit status."""
+    from raysel.core.printing import Terminal, short_middle
+
+    place = short_middle(str(error.filename or "a file"), _LONGEST)
+    text = f"error: {place}: {error.strerror}; give another file or folder."
+    Terminal(stderr=True).print(text, style="red")
+    return 2
 
 
 def _print_fault(error: Exception) -> int:

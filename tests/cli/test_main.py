@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tomllib
@@ -79,6 +80,39 @@ print({HEAVY} & set(sys.modules))
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert (done.stdout.strip(), done.returncode) == ("set()", 0)
+
+
+@pytest.mark.parametrize("words", [["raysel"], ["-m", "raysel.init"]])
+@pytest.mark.parametrize("imported", ["argparse", "raysel.cli.commands", "raysel.core.printing"])
+def test_ctrl_c_during_the_imports_of_a_command_prints_one_word(words, imported, tmp_path):
+    """The interpreter interrupts itself, as Ctrl-C does, when a command first imports a module."""
+    (tmp_path / "sitecustomize.py").write_text(
+        f"""
+import signal
+import sys
+
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == {imported!r} and "raysel.cli" in sys.modules:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+""",
+        encoding="utf-8",
+    )
+    command = (
+        [str(Path(sys.executable).with_name("raysel")), "init"] if words == ["raysel"] else words
+    )
+    done = subprocess.run(
+        ["env", f"PYTHONPATH={tmp_path}:{ROOT}", sys.executable, *command, "iris"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.strip() == "interrupted"
+    assert done.stdout == ""
+    assert done.returncode in (-signal.SIGINT, 128 + signal.SIGINT)
 
 
 def test_the_help_of_select_names_the_formats_that_there_are(capsys):

@@ -156,6 +156,25 @@ def test_a_place_that_cannot_be_written_is_refused_in_a_sentence(table, place):
     assert names() == before
 
 
+@pytest.mark.parametrize("place", ["x" * 5000, "t.csv/x", "loop/x", f"{'a/' * 2500}x"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["tune", "t.yaml", "--output"], ["tune", "--resume"], ["tune", "--replay"], ["report"]),
+        *(["select"], ["compare"], ["trust"], ["stability"], ["permute"], ["audit"], ["tune"]),
+        ["upload", "--", "PLACE", "file:///nowhere/x"],
+    ],
+)
+def test_a_place_that_no_system_has_is_refused_in_a_sentence(table, words, place):
+    Path("loop").symlink_to("loop")
+    assert ended("init", table, "--output=t.yaml")[0] == 0
+    words = [place if word == "PLACE" else word for word in words]
+    status, said = ended(*words, *([] if place in words else [place]))
+    assert status == 2
+    assert said.startswith("error: ")
+    assert len(said) < 5000
+
+
 @pytest.mark.parametrize("call", [1, 30, 300, 1500, 3000, 6000])
 def test_an_interrupted_init_says_so_and_leaves_no_part_of_a_study(table, call):
     n_calls = 0

@@ -119,3 +119,23 @@ def test_the_global_output_of_scikit_learn_changes_nothing():
         made = make_preparation(steps, ["a", "b", "c"], Tensor((3,)), {}).fit_transform(X)
     assert isinstance(made, np.ndarray)
     np.testing.assert_array_equal(made, plain)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"sklearn.pipeline.Pipeline": {"steps": []}},
+        {"sklearn.pipeline.Pipeline": {"steps": [["a", "b"]]}},
+        {"sklearn.pipeline.Pipeline": {"steps": "abc"}},
+        {"sklearn.pipeline.FeatureUnion": {"transformer_list": ["ab"]}},
+        {"sklearn.compose.ColumnTransformer": {"transformers": [["a", "drop", ["b"]], 3]}},
+        {"sklearn.feature_selection.SelectFromModel": {"estimator": "x"}},
+        {"sklearn.feature_selection.SelectKBest": {"score_func": "f_classif"}},
+        {"sklearn.preprocessing.FunctionTransformer": {"func": "log"}},
+    ],
+)
+def test_a_step_whose_parameters_fail_when_it_is_fitted_is_named(step):
+    made = make_preparation([step_from_yaml(step)], ["a", "b", "c"], Tensor((3,)), {})
+    (name,) = step
+    with pytest.raises((ConfigError, DataError), match=rf"^dataset.prepare: step 1, {name}: \w+"):
+        made.fit(X, np.arange(40) % 2)

@@ -152,7 +152,12 @@ def parse_location(uri: str) -> Location:
             f"{scheme}://...: there is no reader for the scheme {scheme}; give s3://BUCKET/KEY, gs://BUCKET/KEY, "
             "file:///PATH, or a path of this machine."
         )
-    parts = urlsplit(with_credentials(keep_credentials(uri)))
+    try:
+        parts = urlsplit(with_credentials(keep_credentials(uri)))
+    except ValueError as error:  # half a pair of brackets
+        raise ConfigError(
+            f"{scheme}://...: this is no URI ({error}); write a [ or ] in a name as %5B or %5D."
+        ) from error
     user, _, host = parts.netloc.rpartition("@")
     name, _, secret = user.partition(":")
     if ":" in host:  # a / in the secret ends the part before the @

@@ -21,6 +21,10 @@ from raysel.numerics.column_scores import OwnStatistics
 _NO_VALUE = ("", "nan", "NaN", "<NA>", "NaT", "None")
 
 
+#: What a step of another package raises at cells, or at parameters, that it cannot take.
+_OF_STEPS = (ValueError, TypeError, AttributeError, LookupError)
+
+
 class _Columns(NamedTuple):
     """Samples between two steps, and the feature that each column comes from."""
 
@@ -180,7 +184,7 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
                     )
             except ConfigError as error:
                 raise ConfigError(f"dataset.prepare: step {number + 1}, {name}: {error}") from error
-            except ValueError as error:
+            except _OF_STEPS as error:
                 first = str(error).partition("\n")[0].rstrip(".")
                 mend = ". Put {impute: median} before it" if "NaN" in first else ""
                 raise DataError(
