@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import OneToOneFeatureMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -18,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.base.cells import Cells
 from raysel.base.estimator import Capabilities, OneShotEstimator
-from raysel.base.label_codes import CodedClassifier, fit_to_labels
-from raysel.core.arrays import BoolArray, FloatArray, LabelArray, validate_params
+from raysel.base.feature_scores import feature_scores
+from raysel.base.label_codes import fit_to_labels
+from raysel.core.arrays import FloatArray, LabelArray, validate_params
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets import CLASSES, LABELS, QUANTITIES, TARGETS
 
@@ -40,10 +40,11 @@ class ScikitLearnMethod(OneShotEstimator):
     """Adapter of a classifier, regressor or selector in scikit-learn's style, fitted in one step.
 
     The score of a feature is the Euclidean norm over classes or quantities of its ``coef_``, or else its
-    ``feature_importances_``, or else its ``scores_`` (NaN counts as 0, infinity as the largest finite score). A feature
-    that is constant in the training set has score 0. Of a Pipeline they are those of the last step that has some, as
-    far as no step before it mixes the features; a feature that a step leaves out has score 0. If the estimator has none
-    of these attributes, ``scores_`` is not set.
+    ``feature_importances_``, or else its ``scores_`` or ``variances_`` (NaN counts as 0, infinity as the largest finite
+    score). A selector without these ranks by its ``ranking_``, the weights of its ``estimator_``, or else by what it
+    selects. A feature that is constant in the training set has score 0. Of a Pipeline they are those of the last step
+    that has some, as far as no step before it mixes the features; a feature that a step leaves out has score 0. If the
+    estimator has none of these attributes, ``scores_`` is not set.
 
     The objective is the training error; 0 of a selector, and with ``cells``: then the samples are the numbers of
     their cells, and the estimator gets the rows that these were.
@@ -70,7 +71,8 @@ class ScikitLearnMethod(OneShotEstimator):
 
         An estimator may say otherwise, as `PermutationImportance` does.
         """
-        scale: str = "effect" if self.scored_by_ == "coef_" else "squared"
+        known = {"coef_": "effect", "ranking_": "place", "get_support": "place"}
+        scale = known.get(self.scored_by_, "squared")
         return getattr(self.estimator, "score_scale", scale)
 
     def check(self, n_features: int) -> None:
@@ -91,7 +93,7 @@ class ScikitLearnMethod(OneShotEstimator):
         features, target = validate_data(
             self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, multi_output=several
         )
-        if not self._is_regressor:
+        if QUANTITIES not in capabilities_of(self.estimator).targets:
             check_classification_targets(target)
         return features, target
 
@@ -207,69 +209,6 @@ class ScikitLearnMethod(OneShotEstimator):
         return tags
 
 
-def feature_scores(fitted: Any, constant: BoolArray) -> tuple[str, FloatArray] | None:
-    """Return the feature scores of a fitted estimator in scikit-learn's style, and the attribute that they are of."""
-    if isinstance(fitted, CodedClassifier):
-        return feature_scores(fitted.estimator_, constant)
-    if isinstance(fitted, Pipeline):
-        return _pipeline_scores(fitted, constant)
-    for name in ("coef_", "feature_importances_", "scores_"):
-        values = getattr(fitted, name, None)
-        if values is None:
-            continue
-        try:
-            values = np.asarray(
-                values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64
-            )
-        except (TypeError, ValueError):
-            continue  # e.g. scores_ of LogisticRegressionCV, a dict of the scores of its folds
-        if values.ndim == 0 or values.shape[-1] != len(constant):
-            continue
-        scores = (
-            np.linalg.norm(values.reshape(-1, len(constant)), axis=0) if name == "coef_" else values
-        )
-        if scores.ndim == 1:
-            scores = np.where(constant | np.isnan(scores), 0.0, scores)
-            finite = scores[np.isfinite(scores)]
-            return name, np.minimum(scores, finite.max(initial=0.0) or 1.0)
-    return None
-
-
-def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> tuple[str, FloatArray] | None:
-    """Return the scores of the last step that has some, 0 for features that an earlier or later step leaves out.
-
-    None if a step before it mixes the features.
-    """
-    columns, scores, name = np.arange(len(constant)), None, ""
-    for number, (_, step) in enumerate(pipeline.steps, start=1):
-        if step is None or step == "passthrough":
-            continue
-        own = feature_scores(step, np.zeros(len(columns), dtype=bool))
-        if own is not None:
-            scores = np.zeros(len(constant))
-            name, scores[columns] = own
-        if hasattr(step, "get_support"):
-            columns = columns[step.get_support()]
-        elif number < len(pipeline.steps) and not _keeps_columns(step, len(columns)):
-            return None
-    if scores is None:
-        return None
-    reaching = np.isin(np.arange(len(constant)), columns) & ~constant
-    return name, np.where(reaching, scores, 0.0)
-
-
-def _keeps_columns(step: Any, n_columns: int) -> bool:
-    """Return whether each output of a fitted step is the column at its place, as the names of the outputs say."""
-    if isinstance(step, OneToOneFeatureMixin):
-        return True
-    try:
-        places = np.array([f"x{number}" for number in range(n_columns)], dtype=object)
-        names = getattr(step, "feature_names_in_", places)
-        return np.array_equal(step.get_feature_names_out(names), names)
-    except Exception:  # a step of another package may have no names, or raise anything  # noqa: BLE001
-        return False
-
-
 def wrapped_capabilities(cls: type) -> Capabilities:
     """Determine the capabilities of a class in scikit-learn's style before it is fitted."""
     try:
@@ -288,10 +227,12 @@ def capabilities_of(estimator: Any) -> Capabilities:
     except Exception:  # it has no tags  # noqa: BLE001
         cls = estimator if isinstance(estimator, type) else type(estimator)
         multilabel, kind = False, "regressor" if issubclass(cls, RegressorMixin) else None
+    predicts = hasattr(estimator, "predict")
     targets = {QUANTITIES} if kind == "regressor" else {CLASSES}
     if multilabel:
         targets.add(LABELS)
-    predicts = hasattr(estimator, "predict")
+    if not predicts and hasattr(estimator, "transform"):
+        targets.add(QUANTITIES)  # a selector may be for either
     return Capabilities(ranks=None, predicts=predicts, iterates=False, targets=frozenset(targets))
 
 

@@ -132,7 +132,8 @@ def check_judge(judge: str, name: str, ranks: bool, predicts: bool) -> None:
     if not ranks and not predicts:
         raise ConfigError(
             f"solver.name: {name} neither predicts nor ranks features: it has no `predict` and, once fitted, no coef_, "
-            "feature_importances_ or scores_ with one number per feature; name a classifier or a selector."
+            "feature_importances_, scores_, ranking_ or get_support with one number per feature; name a classifier or a "
+            "selector."
         )
     if judge == NATIVE and not predicts:
         raise ConfigError(
@@ -189,9 +190,10 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
             f"solver.name: {name} does not take the layout {layout} of {dataset.name} ({described}); {able} do."
         )
     make_scaler(str(config.dataset.scaling), dataset.layout)
-    if name == "variance" and config.dataset.scaling == "zscore":
+    by_variance = name == "variance" or name.endswith(".VarianceThreshold")
+    if by_variance and config.dataset.scaling == "zscore":
         raise ConfigError(
-            "solver.name: variance ranks by what dataset.scaling zscore makes equal, so that rounding errors alone "
+            f"solver.name: {name} ranks by what dataset.scaling zscore makes equal, so that rounding errors alone "
             "would order the features; set dataset.scaling: none, or minmax."
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import TransformerMixin, clone
+from sklearn.feature_selection import f_classif
 
 from raysel.base.adapter import ScikitLearnMethod, tagged_type
 from raysel.base.estimator import Capabilities, Estimator
@@ -58,7 +59,8 @@ def _find_out(
     name = config.solver.class_name
     if name in OWN:
         return Findings(can.ranks is not False)
-    _check_kind(name, _wrapped(solvers[0][1]))
+    for _, solver in solvers:
+        _check_kind(name, _wrapped(solver), is_regression=dataset.is_regression)
     tried: dict[str, Estimator] = {}
     error: BaseException | None = None
     few = train[_few(dataset.y[train])]
@@ -239,11 +241,18 @@ def _refused(solver: Any) -> list[str]:
         return [f"{type(_wrapped(solver)).__name__} (skops cannot write it: {error})"]
 
 
-def _check_kind(name: str, estimator: Any) -> None:
+def _check_kind(name: str, estimator: Any, *, is_regression: bool) -> None:
     kind = tagged_type(estimator)
     if kind not in (None, "classifier", "regressor", "transformer"):
         raise ConfigError(
             f"solver.name: {name} is a {kind}; use a classifier, a regressor or a selector."
+        )
+    # It takes each value of a quantity for a class and says nothing; the other functions of classes refuse it.
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    if is_regression and any(getattr(part, "score_func", None) is f_classif for part in parts):
+        raise ConfigError(
+            f"solver.name: {name} scores by f_classif, which is for classes, and the label is a quantity; set "
+            "score_func=f_regression, or use the method f_test."
         )
 
 

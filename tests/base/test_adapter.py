@@ -14,7 +14,8 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 
-from raysel.base.adapter import ScikitLearnMethod, feature_scores, wrapped_capabilities
+from raysel.base.adapter import ScikitLearnMethod, wrapped_capabilities
+from raysel.base.feature_scores import feature_scores
 from raysel.core.errors import DataError
 
 

@@ -68,7 +68,7 @@ REFUSED = [
     ("own_methods.Variance", NATIVE, "native: own_methods.Variance does not predict; use knn"),
     ("sklearn.neighbors.KNeighborsClassifier", KNN, "knn: .* does not rank features; use native"),
     ("sklearn.neighbors.KNeighborsClassifier", SVM, "linear_svm: .* does not rank features"),
-    ("sklearn.feature_selection.VarianceThreshold", KNN, "neither predicts nor ranks features"),
+    ("sklearn.feature_selection.VarianceThreshold", NATIVE, "does not predict; use knn"),
     ("sklearn.decomposition.PCA", NATIVE, "neither predicts nor ranks features"),
     ("sklearn.feature_selection.SelectFromModel", NATIVE, "requires the parameter `estimator`"),
     ("own_methods.Leaving", KNN, "cannot be fitted to the .* SystemExit: no licence"),

@@ -270,5 +270,6 @@ def score_meaning(config: Mapping[str, Any]) -> str:
     if config["solver"].get("importance"):
         return f"loss of {texts.spaced(config['evaluation']['metric'])} where the feature is permuted in held-out samples"
     if "." in method:
-        return f"norm of coef_ over the classes, or feature_importances_ or scores_, of {method.rpartition('.')[2]}"
+        name = config["solver"]["name"].partition("(")[0].rpartition(".")[2]
+        return f"norm of coef_ over the classes, or feature_importances_, scores_ or ranking_, of {name}"
     return _MEANINGS.get(method, f"score of the method {method}")

@@ -1,0 +1,130 @@
+"""Scores of the features of a fitted estimator in scikit-learn's style, by its public attributes."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.pipeline import Pipeline
+
+from raysel.base.label_codes import CodedClassifier
+from raysel.core.arrays import BoolArray, FloatArray
+
+
+def feature_scores(fitted: Any, constant: BoolArray) -> tuple[str, FloatArray] | None:
+    """Return the feature scores of a fitted estimator in scikit-learn's style, and the attribute that they are of."""
+    if isinstance(fitted, CodedClassifier):
+        return feature_scores(fitted.estimator_, constant)
+    if isinstance(fitted, Pipeline):
+        return _pipeline_scores(fitted, constant)
+    for name in ("coef_", "feature_importances_", "scores_", "variances_"):
+        scores = _by_feature(getattr(fitted, name, None), len(constant), joined=name == "coef_")
+        if scores is not None:
+            return name, _usable(scores, constant)
+    return _selector_scores(fitted, constant) if hasattr(fitted, "get_support") else None
+
+
+def _by_feature(
+    values: Any, n_features: int, *, joined: bool, order: float = 2
+) -> FloatArray | None:
+    """Return values as one number a feature, joined by the norm over rows if they are; None if they are no such."""
+    try:
+        values = values.toarray() if hasattr(values, "toarray") else values
+        values = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None  # e.g. scores_ of LogisticRegressionCV, a dict of the scores of its folds
+    if values.ndim == 0 or values.shape[-1] != n_features or not (joined or values.ndim == 1):
+        return None
+    return np.linalg.norm(values.reshape(-1, n_features), axis=0, ord=order) if joined else values
+
+
+def _usable(scores: FloatArray, constant: BoolArray) -> FloatArray:
+    """Return scores with 0 for NaN and constant features, and no infinite one."""
+    scores = np.where(constant | np.isnan(scores), 0.0, scores)
+    return np.minimum(scores, scores[np.isfinite(scores)].max(initial=0.0) or 1.0)
+
+
+def _selector_scores(selector: Any, constant: BoolArray) -> tuple[str, FloatArray] | None:
+    """Return the scores of a selector: its ``ranking_``, the weights of its ``estimator_``, or else its support.
+
+    The features that it selects are before all others, and among themselves in the order of the weights.
+    """
+    support = np.asarray(selector.get_support(), dtype=bool)
+    if support.shape != constant.shape:
+        return None
+    ranking = _by_feature(getattr(selector, "ranking_", None), len(support), joined=False)
+    name, weights = _weights(selector, len(support), int(support.sum()))
+    if ranking is None and weights is not None and len(weights) == len(support):
+        return name, _usable(weights, constant)
+    places = support.astype(np.float64) if ranking is None else ranking.max() + 1 - ranking
+    if weights is not None and len(weights) == support.sum():
+        places[support] += 0.5 * weights / (weights.max(initial=0.0) or 1.0)
+    return "get_support" if ranking is None else "ranking_", np.where(constant, 0.0, places)
+
+
+def _weights(selector: Any, n_features: int, n_selected: int) -> tuple[str, FloatArray | None]:
+    """Return the weights of all features, or of those selected, by the fitted estimator of a selector.
+
+    They are those by which it selects: of its ``importance_getter``, joined by the norm of its ``norm_order``.
+    """
+    fitted = getattr(selector, "estimator_", None)
+    getter = getattr(selector, "importance_getter", "auto")
+    names = ("coef_", "feature_importances_") if getter == "auto" else (getter,)
+    order = getattr(selector, "norm_order", 2)
+    for get in names:
+        values = get(fitted) if callable(get) else _attribute(fitted, get)
+        for n_columns in (n_features, n_selected):
+            weights = _by_feature(values, n_columns, joined=True, order=order)
+            if weights is not None:
+                name = "feature_importances_" if get == "feature_importances_" else "coef_"
+                return name, _usable(weights, np.zeros(n_columns, dtype=bool))
+    return "", None
+
+
+def _attribute(fitted: Any, path: str) -> Any:
+    """Return the attribute of a fitted estimator at a path with dots; None if there is none."""
+    try:
+        return attrgetter(path)(fitted)
+    except AttributeError:
+        return None
+
+
+def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> tuple[str, FloatArray] | None:
+    """Return the scores of the last step that has some, 0 for features that an earlier or later step leaves out.
+
+    None if a step before it mixes the features. Variances are scores only of a pipeline that has no others and
+    predicts nothing: a filter of constant columns ranks none of those that it keeps.
+    """
+    columns, scores, name = np.arange(len(constant)), None, ""
+    for number, (_, step) in enumerate(pipeline.steps, start=1):
+        if step is None or step == "passthrough":
+            continue
+        own = feature_scores(step, np.zeros(len(columns), dtype=bool))
+        is_filter = own is not None and own[0] == "variances_"
+        if own is not None and not (
+            is_filter and (scores is not None or hasattr(pipeline, "predict"))
+        ):
+            scores = np.zeros(len(constant))
+            name, scores[columns] = own
+        if hasattr(step, "get_support"):
+            columns = columns[step.get_support()]
+        elif number < len(pipeline.steps) and not _keeps_columns(step, len(columns)):
+            return None
+    if scores is None:
+        return None
+    reaching = np.isin(np.arange(len(constant)), columns) & ~constant
+    return name, np.where(reaching, scores, 0.0)
+
+
+def _keeps_columns(step: Any, n_columns: int) -> bool:
+    """Return whether each output of a fitted step is the column at its place, as the names of the outputs say."""
+    if isinstance(step, OneToOneFeatureMixin):
+        return True
+    try:
+        places = np.array([f"x{number}" for number in range(n_columns)], dtype=object)
+        names = getattr(step, "feature_names_in_", places)
+        return np.array_equal(step.get_feature_names_out(names), names)
+    except Exception:  # a step of another package may have no names, or raise anything  # noqa: BLE001
+        return False
