@@ -38,7 +38,11 @@ MODELS = {
 
 @pytest.mark.parametrize(
     ("made", "labels"),
-    [*(("classifier", labels) for labels in LABELS), ("pipeline", "text"), ("permutation", "text")],
+    [
+        *(("classifier", labels) for labels in LABELS),
+        ("pipeline", "text"),
+        pytest.param("permutation", "text", marks=pytest.mark.slow),
+    ],
 )
 def test_a_search_gives_what_one_without_the_restriction_gives(made, labels):
     y, make = LABELS[labels], MODELS[made]
@@ -63,6 +67,7 @@ def test_a_class_without_tags_predicts_the_labels(y):
     assert set(search.predict(X)) == set(y)
 
 
+@pytest.mark.slow
 def test_a_judge_takes_any_labels():
     judged = [
         NestedSearch(LogisticRegression(), outer=FOLDS, inner=2, n_features=[2], judge=name).fit(
@@ -96,6 +101,7 @@ def test_a_solver_by_name_takes_any_labels(tmp_path):
     assert results[0].test_scores == results[1].test_scores
 
 
+@pytest.mark.slow
 def test_an_audit_takes_any_labels_in_all_steps():
     y = LABELS["text"]
 

@@ -84,6 +84,7 @@ def kept(folder: Path) -> bytes:
     return (folder / "ranking" / "ranking.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_study_whose_words_cannot_be_printed_leaves_all_its_results(here, capsys):
     assert main(["s.yaml", "--output", "read"]) == 0
     capsys.readouterr()

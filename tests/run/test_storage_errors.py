@@ -109,7 +109,7 @@ def _no_report(monkeypatch):
     monkeypatch.setattr("raysel.results.page.report.write_final_report", lambda _: None)
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize("suffix", [pytest.param("parquet", marks=pytest.mark.slow), "arrow"])
 def test_a_file_that_changes_ends_the_study_and_fails_no_trial(few, tmp_path, suffix):
     path = tmp_path / f"few.{suffix}"
     save_dataset(few, path)
