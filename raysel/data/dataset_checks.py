@@ -16,6 +16,7 @@ from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import QUANTITIES, check_quantities, checked_labels, checked_target
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, parts_of, read_only
+from raysel.data.whole_numbers import beyond_floats, large_columns
 
 
 def validated_parts(
@@ -36,6 +37,7 @@ def validated_parts(
 ) -> dict[str, Any]:
     """Check the parts of a data set against each other, and convert them."""
     where, what = f"data set '{name}'", "y" if label is None else f"the label {quoted(label)}"
+    given = X
     X = X if isinstance(X, StoredSamples | TaskBlocks) else _checked_features(np.asarray(X), where)
     names = tuple(map(str, feature_names)) or tuple(layout.default_names())
     y, kind, note = checked_target(np.asarray(y), target, where, what)
@@ -45,6 +47,7 @@ def validated_parts(
             f"{where}: X has {X.shape[1]} columns, but the layout {layout!r} has {layout.n_features} features."
         )
     _check_names(names, X.shape[1], where)
+    notes = (*notes, *_rounded(given, X, names))
     where_measured = {name: np.asarray(at, dtype=np.float64) for name, at in (places or {}).items()}
     for part, values in (("y", y), ("groups", groups), *where_measured.items()):
         if values is not None and len(values) != len(X):
@@ -93,6 +96,13 @@ def _checked_features(X: np.ndarray, where: str) -> FloatArray:
             f"{where}: X is empty (shape {X.shape}); give at least one sample and one feature."
         )
     return read_only(np.ascontiguousarray(X, dtype=np.float64), X)
+
+
+def _rounded(given: Any, X: Any, names: Sequence[str]) -> tuple[str, ...]:
+    """Say which columns of integers X, as floats, does not hold."""
+    if getattr(given, "dtype", None) not in (np.int64, np.uint64):
+        return ()
+    return beyond_floats({names[i]: np.unique(given[:, i]).tolist() for i in large_columns(X)})
 
 
 def _check_names(names: tuple[str, ...], n_features: int, where: str) -> None:

@@ -89,6 +89,8 @@ def checked_labels(values: LabelArray, what: str) -> LabelArray:
     if kind in "biuf":
         with np.errstate(invalid="ignore"):
             integers = values.astype(np.int64)
+        if kind == "u" and values.size and values.max() > np.iinfo(np.int64).max:
+            return values.astype(np.str_)
         if not np.array_equal(integers, values):
             if (places := np.argwhere(~np.isfinite(values))).size:
                 place = tuple(places[0].tolist())

@@ -19,6 +19,7 @@ from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.formats.files import RawData, as_labels
 from raysel.data.layouts import SEPARATOR
 from raysel.data.loading import load_dataset
+from raysel.data.whole_numbers import whole_numbers
 from raysel.evaluation.configurations import Configuration, configurations, restrict_to
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.splitters import Blocks
@@ -233,7 +234,10 @@ def _labels(values: Any, what: str) -> LabelArray:
     if hasattr(values, "toarray"):
         raise _sparse(what)
     try:
-        labels = as_labels(np.asarray(values))
+        labels = np.asarray(values)
+        if labels.dtype.kind == "f" and not hasattr(values, "dtype"):
+            labels = np.asarray(values, dtype=object)  # integers beyond 64 bits among others
+        labels = as_labels(labels)
     except ValueError as error:
         raise DataError(f"{what} is no array: {error}") from error
     if labels.dtype.kind != "O":
@@ -252,6 +256,8 @@ def _labels(values: Any, what: str) -> LabelArray:
     }
     if kinds == {str}:
         return labels.astype(np.str_)
+    if labels.ndim == 1 and all(isinstance(value, int | np.integer) for value in labels):
+        return whole_numbers(map(int, labels))
     if kinds <= {"b", "i", "u", "f"}:
         return labels.astype(np.float64)
     raise DataError(

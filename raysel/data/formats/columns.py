@@ -23,6 +23,8 @@ from raysel.data.formats.recognition import (
     odd_cells,
     reads_as_number,
 )
+from raysel.data.targets import looks_like_quantity
+from raysel.data.whole_numbers import beyond_floats, large_columns, whole_numbers
 
 #: Start of the name of a column without one, followed by its position: that of pandas.
 UNNAMED = "Unnamed: "
@@ -98,6 +100,22 @@ def features(
     return X, categories
 
 
+def _is_whole(kind: Any) -> bool:
+    """Return whether values are decimal numbers without fractions, as integers of more than 64 bits are."""
+    return pa.types.is_decimal(kind) and bool(kind.scale == 0)
+
+
+def rounded_columns(table: Any, positions: Sequence[int], X: FloatArray) -> tuple[str, ...]:
+    """Say which columns of integers their features, as floats, do not hold."""
+    columns = {}
+    for place in large_columns(X):
+        column = table.column(positions[place])
+        if pa.types.is_integer(column.type) or _is_whole(column.type):
+            values = pc.unique(column).drop_null().to_pylist()
+            columns[table.column_names[positions[place]]] = map(int, values)
+    return beyond_floats(columns)
+
+
 def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[str, ...]]:
     """Return the position of each cell's text among the different ones in alphabetical order, and these."""
     texts: list[str | None] = decoded(column).to_pylist()
@@ -156,9 +174,12 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
             f"{source}: column '{name}' holds values of type {kind}, e.g. {column[0].as_py()!s}; {role} takes a "
             f"column of {'numbers' if role == 'label' else 'whole numbers'} or text."
         )
+    exact = column
     if pa.types.is_decimal(kind):
         column = column.cast(pa.float64(), safe=False)
     values: LabelArray = column.to_numpy(zero_copy_only=False)
+    if _is_whole(kind) and (role == "groups" or not looks_like_quantity(values)):
+        return whole_numbers(map(int, exact.to_pylist()))
     if (
         role == "groups"
         and values.dtype.kind == "f"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,11 @@ from raysel.data.formats.files import ReadOptions, as_labels, reading
 from raysel.data.formats.recognition import has_label_name, reads_as_number
 from raysel.data.formats.sparse_matrices import refuse_sparse_arrays, refuse_sparse_text
 from raysel.data.formats.text_tables import as_utf8, text_without_comments
+from raysel.data.whole_numbers import whole_numbers
 
 _TEXT = (".csv", ".tsv", ".txt", ".dat")
 _DELIMITERS = ",;\t"
+_WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,8 @@ def _values(path: Path, name: str, cells: Any) -> LabelArray:
     if "" in cells:
         where = f"column {name} of {path}" if name else str(path)
         raise DataError(f"labels: {where} has no value for sample {cells.index('')}; fill it in.")
+    if all(map(_WHOLE.fullmatch, cells)):
+        return whole_numbers(map(int, cells))
     if all(map(reads_as_number, cells)):
         return np.array(cells, dtype=np.float64)
     longest = max(map(len, cells), default=0)

@@ -17,7 +17,7 @@ from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError, suggestion
 from raysel.core.files import parse_json
 from raysel.core.printing import listed
-from raysel.data.formats.columns import UNNAMED, features, labels, tensor
+from raysel.data.formats.columns import UNNAMED, features, labels, rounded_columns, tensor
 from raysel.data.formats.files import RawData, ReadOptions, matching
 from raysel.data.formats.recognition import (
     INDICATOR,
@@ -119,6 +119,7 @@ def raw_data(
             f"the columns are named as those of {len(modalities.modalities)} modalities: {widths}",
         )
     X, categories = features(table, positions, source, y, unprepared=options.unprepared)
+    notes += rounded_columns(table, positions, X)
     return replace(
         raw,
         X=X,

@@ -6,7 +6,8 @@ import codecs
 import csv
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -72,6 +73,8 @@ _QUOTED_COMMA = re.compile(rb'"[^",\w]*\d*,\d+[^",\d]{0,5}"')
 _BLOCK = 2**30
 #: Bytes that are searched for the decimal mark to try first.
 _SAMPLE_TEXT = 2**16
+#: Least number that does not fit in 64 bits with a sign, and most digits of a decimal number.
+_NO_INT64, _DIGITS = 2.0**63, 38
 #: What PyArrow says of a row with another number of cells.
 _OTHER_WIDTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 #: Bytes of memory that a column takes besides its values, measured with a table of 100,000 columns.
@@ -317,12 +320,32 @@ def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
     first = _rows([body[: body.find(b"\n") + 1]], dialect.delimiter)
     cells = first[0][0][: dialect.n_columns] if first else []
     numbers = [i for i, cell in enumerate(cells) if decimal in cell and is_plain_number(cell)]
+    kinds = dict.fromkeys(numbers, pa.float64())
     try:
-        return _read(body, dialect, decimal, numbers)
+        table = _read(body, dialect, decimal, kinds)
     except (
         pa.ArrowInvalid
     ):  # a cell is text, or a row has another number of cells, which one thread names
-        return _read(body, dialect, decimal, use_threads=False)
+        kinds = {}
+        table = _read(body, dialect, decimal, use_threads=False)
+    return _with_large_integers(table, body, dialect, decimal, kinds)
+
+
+def _with_large_integers(
+    table: Any, body: bytes, dialect: Dialect, decimal: str, kinds: Mapping[int, Any]
+) -> Any:
+    """Read columns of integers again that PyArrow takes for floats, because they do not fit in 64 bits with a sign."""
+    for i, column in enumerate(table.columns):
+        if i in kinds or not pa.types.is_floating(column.type):
+            continue
+        if (pc.max(pc.abs(column)).as_py() or 0) < _NO_INT64:
+            continue
+        for kind in (pa.uint64(), pa.decimal128(_DIGITS, 0)):
+            with suppress(pa.ArrowInvalid):
+                again = _read(body, dialect, decimal, {**kinds, i: kind})
+                table = table.set_column(i, table.schema.names[i], again.column(i))
+                break
+    return table
 
 
 def _check_widths(error: Exception, path: Path, dialect: Dialect) -> None:
@@ -342,7 +365,7 @@ def _read(
     body: bytes,
     dialect: Dialect,
     decimal: str,
-    numbers: Sequence[int] = (),
+    kinds: Mapping[int, Any] | None = None,
     *,
     use_threads: bool = True,
 ) -> Any:
@@ -355,7 +378,7 @@ def _read(
         strings_can_be_null=True,
         decimal_point=decimal,
         null_values=[*MISSING, " ", *(f" {text}" for text in MISSING)],
-        column_types={columns[i]: pa.float64() for i in numbers},
+        column_types={columns[i]: kind for i, kind in (kinds or {}).items()},
     )
     return pa.csv.read_csv(
         pa.BufferReader(body), read_options=how, parse_options=parse, convert_options=convert

@@ -8,6 +8,7 @@ import numpy as np
 
 from raysel.data.dataset import Dataset
 from raysel.data.formats.recognition import names_of_places, names_weight, odd_cells
+from raysel.data.whole_numbers import BEYOND_FLOATS
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.arrangement import arrangement_remark
 from raysel.study.inspection.batches import UNTOLD
@@ -46,7 +47,7 @@ _SEVERAL = {"has": "have", "separates": "separate", "tells": "tell"}
 
 def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
     """Remark on what in a data set may make scores say less than they seem to."""
-    remarks = []
+    remarks = [f"{note[0].upper()}{note[1:]}" for note in dataset.notes if BEYOND_FLOATS in note]
     if dataset.groups is not None and len(np.unique(dataset.groups)) == dataset.n_samples:
         remarks.append(
             "Each sample is a group of its own, so cv.groups keeps none together: it may name an identifier."
