@@ -206,7 +206,7 @@ def test_a_column_of_numbers_that_a_few_cells_make_text_is_named_with_them():
     )
     frame["weight"] = [*map(str, range(58)), "?kg", "<5"]
     with pytest.raises(
-        DataError, match=r"'weight' holds numbers, but '\?kg', '<5' in 2 of 60 cells: correct"
+        DataError, match=r"'weight' holds numbers, but '\?kg', '<5' in 2 of 60 cells: set these"
     ):
         Dataset.from_frame(frame, "y", unprepared=True)
 
