@@ -28,7 +28,7 @@ from raysel.core.files import result_path
 from raysel.core.printing import Terminal, last_words
 from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import opened_at, running_at, shown_place
-from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
+from raysel.execution.signals import interrupt_status, sigterm_as_interrupt, was_terminated
 from raysel.results.progress import ProgressLine, counted
 from raysel.run import course, members
 from raysel.run.definition import Comparison, prepare
@@ -66,7 +66,9 @@ def run(arguments: Namespace) -> int:
                 _open_places(arguments, places, out)
                 if arguments.replay:
                     return _replay(Path(arguments.replay), arguments, out)
-                return _course(arguments, places, Terminal(stderr=True), out)
+                status = _course(arguments, places, Terminal(stderr=True), out)
+            # A signal during the last wait for MLflow leaves the result as it is.
+            return interrupt_status() if was_terminated() else status
         except KeyboardInterrupt:
             return interrupt_status()
 

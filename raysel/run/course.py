@@ -41,7 +41,7 @@ from raysel.study.background import write_image, write_mean_sample
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import Journal
+from raysel.tracking.journal import Journal, last_end
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener, Progress, StudyLog
 from raysel.tracking.places import check_store, missing_credentials, note_places
@@ -161,6 +161,7 @@ class _Course:
         if not self.study.config.tracking.mlflow:
             start_upload = None
         progress = Progress(self.study.n_trials, self.study.config.evaluation.metric)
+        before = last_end(self.directory.journal) if self.stored else None
         with (
             sigterm_as_interrupt(),
             StudyLog(journal, progress, self.directory.progress, listeners) as log,
@@ -177,7 +178,7 @@ class _Course:
             with upload:
                 try:
                     result = self._compute(log)
-                    log.record(end_record("finished", self.record.started, result))
+                    log.record(end_record("finished", self.record.started, result, before))
                 except BaseException as error:
                     status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
                     with suppress(StudyError):  # the disk may have failed

@@ -143,10 +143,21 @@ def started_uri(config: StudyConfig, named_before: str | None, before: str) -> s
     return mlflow_uri(config) if named != named_before or is_set else before
 
 
-def end_record(status: str, started: float, result: StudyResult | None = None) -> EndRecord:
-    """Return the record of the end of a run."""
+def end_record(
+    status: str,
+    started: float,
+    result: StudyResult | None = None,
+    before: EndRecord | None = None,
+) -> EndRecord:
+    """Return the record of the end of a run; the time is that of an end before if all figures are as they were then."""
     ended = max(now(), started)  # the clock of an earlier run may have been ahead
     if result is None:
         return EndRecord(status, started, ended)
     figures = result.facts.end_to_json() | told(result.facts)
+    if before is not None and _is_same(figures, before.result):
+        ended = before.ended  # else MLflow would have each figure twice, at two times
     return EndRecord(status, started, ended, figures, markdown(result.facts))
+
+
+def _is_same(figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    return json.dumps(figures, sort_keys=True) == json.dumps(before, sort_keys=True)

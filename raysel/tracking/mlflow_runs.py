@@ -54,6 +54,7 @@ class _Run:
     id: str
     status: str = "RUNNING"
     tag: str = "running"
+    parent: str | None = None
 
     @property
     def has_ended(self) -> bool:
@@ -79,6 +80,7 @@ class StudyRuns:
         self.study_run_id = self._open_run("study", study.name, study.started, parent)
         if known and parent:
             self._client.tag_run(self.study_run_id, {PARENT: parent})
+        self._hang_below_study()
 
     @property
     def at_once(self) -> int:
@@ -130,7 +132,8 @@ class StudyRuns:
         self._runs = {}
         for stored in self._experiment.search("raysel.study", self._study.id):
             key = stored.tags["raysel.key"]
-            run = _Run(stored.id, stored.status, stored.tags.get("raysel.status", ""))
+            tag, parent = stored.tags.get("raysel.status", ""), stored.tags.get(PARENT)
+            run = _Run(stored.id, stored.status, tag, parent)
             other = self._runs.get(key)
             if other:  # created twice because a response was lost; keep the one that has ended
                 duplicate = run if other.has_ended else other
@@ -138,6 +141,14 @@ class StudyRuns:
                 if duplicate is run:
                     continue
             self._runs[key] = run
+
+    def _hang_below_study(self) -> None:
+        """Move the runs of trials and refits below the study's run, whose former one may have been deleted."""
+        with self._client.transaction():
+            for key, run in self._runs.items():
+                if key != "study" and run.parent != self.study_run_id:
+                    self._client.tag_run(run.id, {PARENT: self.study_run_id})
+                    run.parent = self.study_run_id
 
     def _begin(self, study: StudyRecord) -> None:
         """Log the study's parameters; reopen its run if an earlier run of the study has ended."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -227,6 +229,26 @@ def test_a_lost_mlflow_store_is_filled_again(finished_study, tmp_path):
     assert main(["--replay", str(directory.path), "--set", f"tracking.uri={uri}"]) == 0
     assert runs(uri) == once
     assert replay(directory, "http://127.0.0.1:9")["error"]
+
+
+@pytest.mark.usefixtures("without_mlflow", "without_report")
+def test_a_finished_study_that_is_resumed_has_each_figure_once_in_mlflow(
+    finished_study, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(finished_study.study.parent)
+    directory = StudyDirectory(tmp_path / "study")
+    shutil.copytree(finished_study.study, directory.path)
+    ends = [record for record in journal(directory.path) if record["kind"] == "end"]
+    uri = f"sqlite:///{tmp_path}/elsewhere.db"
+    assert main(["--resume", str(directory.path), "--set", f"tracking.uri={uri}"]) == 0
+    assert [record for record in journal(directory.path) if record["kind"] == "end"] == 2 * ends
+    monkeypatch.chdir(tmp_path)  # where MLflow puts the files of new experiments
+    assert replay(directory, uri)["complete"]
+    with closing(sqlite3.connect(tmp_path / "elsewhere.db")) as store:
+        twice = store.execute(
+            "SELECT key FROM metrics GROUP BY run_uuid, key, step HAVING count(*) > 1"
+        )
+        assert twice.fetchall() == []
 
 
 def test_a_half_written_line_is_cut_before_the_next(tmp_path):

@@ -16,6 +16,7 @@ from cluster_studies import bare_commands
 from small_studies import ENDLESS, raw_config, run_offline, write_digits, write_yaml
 
 from raysel.tracking.journal import read_journal
+from raysel.tracking.journal_upload import tracking_status
 from raysel.tune import main
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments" / "claims" / "survival"
@@ -81,6 +82,31 @@ def test_ten_seconds_of_grace_are_enough(tmp_path):
         (record["kind"], record.get("status")) for record in read_journal(study / "journal.jsonl")
     ]
     assert kinds == [("study", None), ("trial", "null"), ("end", "interrupted")]
+
+
+@pytest.mark.usefixtures("without_report")
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 0)])
+def test_a_termination_in_the_last_wait_for_mlflow_is_no_success(
+    tmp_path, monkeypatch, capsys, number, status
+):
+    """Ctrl-C there only ends the wait; a scheduler that ends the command must see that it was."""
+    monkeypatch.chdir(tmp_path)
+    write_digits(tmp_path / "few.npz")
+    write_yaml(tmp_path / "few.yaml")
+    answers = iter([number])
+
+    def interrupted_status(directory):
+        for signal_number in answers:
+            signal.raise_signal(signal_number)
+        return tracking_status(directory)
+
+    monkeypatch.setattr("raysel.tracking.upload_process.tracking_status", interrupted_status)
+    store = f"tracking.uri=sqlite:///{tmp_path}/mlflow.db"
+    assert main(["few.yaml", "--output", "study", "--set", store]) == status
+    ends = [r for r in read_journal(tmp_path / "study/journal.jsonl") if r["kind"] == "end"]
+    assert [end["status"] for end in ends] == ["finished"]
+    assert "--replay study" in capsys.readouterr().out
+    assert next(answers, None) is None
 
 
 @pytest.mark.usefixtures("without_mlflow", "without_report")

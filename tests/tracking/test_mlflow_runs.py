@@ -707,3 +707,20 @@ def test_references_and_training_scores_are_logged_where_they_are_recorded(tmp_p
     assert top.data.metrics["reference_all_features"] == pytest.approx(0.9)
     curve = client.get_metric_history(top.info.run_id, "reference_f_test_over_n")
     assert {point.step: point.value for point in curve} == {4: 0.625, 8: 0.375}
+
+
+def test_trials_hang_below_the_study_s_run_though_a_former_one_was_deleted(logged, tmp_path):
+    _, records, client, _ = logged
+    study = study_of(tmp_path, "below [1]", records)
+    assert upload_study(study, None)
+    experiment = client.get_experiment_by_name("below [1]")
+    before = runs_of(client, experiment)
+    client.delete_run(before["study"].info.run_id)  # by hand, in the web page
+    assert upload_study(study, None)
+    after = runs_of(client, experiment)
+    top = after.pop("study").info.run_id
+    assert top != before.pop("study").info.run_id
+    assert {key: run.info.run_id for key, run in after.items()} == {
+        key: run.info.run_id for key, run in before.items()
+    }
+    assert {run.data.tags["mlflow.parentRunId"] for run in after.values()} == {top}
