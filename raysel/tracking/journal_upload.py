@@ -106,7 +106,7 @@ class _Upload:
                     before_next()
                 return action()
             except Exception as error:  # servers and databases raise many kinds of errors  # noqa: BLE001
-                self.show(error=failure_sentence(error, uri), locked=is_locked(error))
+                self.show(error=failure_sentence(error, uri), locked=is_locked(error, uri))
                 if self._driver is None or not is_alive(self._driver):
                     break
                 time.sleep(min(2**number, _RETRY_SECONDS))

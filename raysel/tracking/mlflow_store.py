@@ -152,6 +152,7 @@ _STATUS = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error res
 _ANEW = "move it away and upload each study again (python -m raysel.tune --replay DIR)"
 _UPGRADE = "run `mlflow db upgrade` on a copy and put that in its place"
 _LOCKED = "database is locked"
+_OTHER_TABLES = r"(table|index) \S+ already exists|duplicate column|no such (table|column|index)|out-of-date|locate revision"
 _MOVED = "SQLITE_READONLY_DBMOVED"
 _ELSEWHERE = "put it back, or use another experiment (--replay DIR --set tracking.experiment=NAME)"
 _AGAIN = "upload the study again (python -m raysel.tune --replay DIR)"
@@ -163,7 +164,7 @@ _MEANINGS: Sequence[tuple[str, str]] = (
     ),
     (_LOCKED, "is locked by another program that writes to it; wait until that has ended"),
     (
-        r"(table|index) \S+ already exists|duplicate column|no such (table|column|index)|out-of-date|locate revision",
+        _OTHER_TABLES,
         f"has other tables than this version of MLflow, may hold runs and is left as it is; {_UPGRADE}, or {_ANEW}",
     ),
     (
@@ -230,15 +231,24 @@ def failure_sentence(error: Exception, uri: str) -> str:
     )
     if status is not None:
         return f"{place} answered {_of_status(status, text)}"
+    if _is_being_made(text, uri):
+        return f"{place} was being made by another program, e.g. an MLflow server; {_AGAIN}"
     for pattern, meaning in _MEANINGS:
         if re.search(pattern, text):
             return f"{place} {meaning}"
     return f"{place} failed: {type(error).__name__}: {_one_line(without_credentials(text))}"
 
 
-def is_locked(error: Exception) -> bool:
-    """Return whether an error says that another program has locked the database, which passes by itself."""
-    return _LOCKED in str(error)
+def _is_being_made(text: str, uri: str) -> bool:
+    """Return whether an error is of tables that the store lacks because another program makes them, or was killed."""
+    path = uri.removeprefix("sqlite:///").partition("?")[0]
+    is_file = uri.startswith("sqlite:///") and Path(path).is_file()
+    return is_file and re.search(_OTHER_TABLES, text) is not None and _is_half_made(Path(path))
+
+
+def is_locked(error: Exception, uri: str) -> bool:
+    """Return whether another program has locked the database or makes its tables, which passes by itself."""
+    return _LOCKED in str(error) or _is_being_made(str(error), uri)
 
 
 def _of_status(status: str, text: str) -> str:

@@ -16,7 +16,7 @@ from small_studies import make_study, write_digits
 from raysel.core.errors import ConfigError
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
-from raysel.tracking.places import absolute_uri, check_store, place_now
+from raysel.tracking.places import absolute_uri, check_store, note_place, place_now
 
 #: Makes a store in children, kills each at another moment, and opens the store again as raysel does.
 KILLS = """
@@ -149,6 +149,26 @@ def test_a_store_with_runs_that_cannot_be_used_is_left_and_the_mend_named(half_m
     assert sorted(path.name for path in half_made.parent.iterdir()) == ["mlflow.db"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["table experiments already exists", "no such table: runs", "Detected out-of-date database"],
+)
+def test_a_store_that_a_server_is_making_is_to_be_uploaded_to_again(half_made, text):
+    from raysel.tracking.mlflow_store import failure_sentence, is_locked  # noqa: PLC0415
+
+    uri, error = f"sqlite:///{half_made}", sqlite3.OperationalError(text)
+    said = failure_sentence(error, uri)
+    assert "was being made by another program" in said
+    assert "--replay DIR" in said
+    assert "move it away" not in said
+    assert is_locked(error, uri)
+    assert not is_locked(sqlite3.OperationalError("no such function: f"), uri)
+    with closing(sqlite3.connect(half_made)) as connection, connection:
+        connection.execute("INSERT INTO runs (run_uuid) VALUES ('a')")
+    assert "move it away" in failure_sentence(error, uri)
+    assert not is_locked(error, uri)
+
+
 def test_a_database_of_another_program_is_no_half_made_store(tmp_path):
     from raysel.tracking.mlflow_store import _is_half_made  # noqa: PLC0415 - takes seconds
 
@@ -253,13 +273,17 @@ def test_a_store_that_was_moved_makes_no_old_folder_anew(store, tmp_path, monkey
     assert not (tmp_path / "old").exists()
 
 
-def test_a_store_is_found_beside_a_study_that_was_moved_with_it(tmp_path):
+def test_a_store_is_found_beside_a_study_that_was_moved_with_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for folder in ("old/studies/one", "new/studies/one", "alone"):
         (tmp_path / folder).mkdir(parents=True)
     uri = f"sqlite:///{tmp_path}/old/mlflow.db"
     for place in ("new/studies/one", "alone"):
         assert place_now(uri, tmp_path / place) == uri  # the folder is there
     shutil.rmtree(tmp_path / "old")
+    with pytest.raises(ConfigError, match=r"which may be a stranger's"):
+        place_now(uri, tmp_path / "alone")
+    note_place(uri)
     with pytest.raises(ConfigError, match=r"no longer there.*Give the store again"):
         place_now(uri, tmp_path / "alone")
     (tmp_path / "new" / "mlflow.db").touch()
