@@ -44,6 +44,7 @@ from raysel.study.checks import (
 from raysel.study.defaults import with_defaults
 from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_configurations, load_data
 from raysel.study.inspection.batches import batch_remarks
+from raysel.study.inspection.column_copies import column_copy_remarks
 from raysel.study.inspection.leaks import refuse_leaks
 from raysel.study.inspection.remarks import data_remarks, scale_remarks
 from raysel.study.preparation import check_sites, preparation_of, tried_preparation
@@ -211,11 +212,12 @@ class Study:
     def data_remarks(self) -> list[str]:
         """Remarks on what in the data may make scores say less than they seem to."""
         excerpt, n = self.dataset.excerpt, self.dataset.n_samples
+        of_copies = column_copy_remarks(excerpt) if self.ranks_by_permutation else ()
         if excerpt.n_samples == n:
             of_batches = batch_remarks(self.preparation(), self.dataset, self.plan)
-            return [*data_remarks(excerpt, self.plan), *of_batches]
+            return [*data_remarks(excerpt, self.plan), *of_batches, *of_copies]
         looked_at = f"Remarks on the data are of {excerpt.n_samples} of the {n} samples, which stay in their file."
-        return [looked_at, *data_remarks(excerpt)]
+        return [looked_at, *data_remarks(excerpt), *of_copies]
 
     @property
     def scale_remarks(self) -> list[str]:
