@@ -323,10 +323,10 @@ few.yaml:
     evalution.metric=x  ->  evalution: unknown key; did you mean `evaluation`?
     cv.outr=3  ->  cv.outr: unknown key; did you mean `outer`?
     cv.zzz=3  ->  cv.zzz: unknown key; known here: outer, inner, repeats
-    cv.outer=three  ->  cv.outer: ...whole number, not 'three'
-    cv.outer='3'  ->  cv.outer: ...whole number, not '3'
+    cv.outer=three  ->  cv.outer: ...whole number from 2 on or n_samples, not 'three'
+    cv.outer='3'  ->  cv.outer: ...whole number from 2 on or n_samples, not '3'
     cv.inner=2.5  ->  cv.inner: ...whole number, not 2.5
-    cv.outer=1  ->  cv.outer: ...greater than or equal to 2, not 1
+    cv.outer=1  ->  cv.outer: ...whole number from 2 on or n_samples, not 1
     seed=-1  ->  seed: ...greater than or equal to 0, not -1
     seed=true  ->  seed: ...whole number, not True
     seed=4294967296  ->  seed: ...less than 4294967296
@@ -480,7 +480,7 @@ tasks.yaml:
     Fault(
         few("dataset.labels=y.txt", "dataset.path=X.npy"),
         "y.txt has no lines",
-        all_of(array("X.npy"), write("y.txt", "\n\n")),
+        all_of(array("X.npy", (80, 3)), write("y.txt", "\n\n")),
     ),
     Fault(
         few("dataset.labels=y.txt", "dataset.path=X.npy"),
