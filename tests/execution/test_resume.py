@@ -231,6 +231,7 @@ def test_a_lost_mlflow_store_is_filled_again(finished_study, tmp_path):
     assert replay(directory, "http://127.0.0.1:9")["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_a_finished_study_that_is_resumed_has_each_figure_once_in_mlflow(
     finished_study, tmp_path, monkeypatch
