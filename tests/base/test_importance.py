@@ -51,6 +51,7 @@ def test_nothing_is_earned_by_samples_learnt_by_heart():
     assert nearest.feature_importances_.max() < 0.1
 
 
+@pytest.mark.slow
 def test_estimators_without_weights_rank_within_scikit_learn_s_tools():
     X, y = make_classification(
         200, 10, n_redundant=0, n_clusters_per_class=1, shuffle=False, random_state=0

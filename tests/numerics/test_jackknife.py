@@ -40,6 +40,7 @@ def test_their_variance_is_that_of_an_auc():
     assert found.var(ddof=1) / 65 == pytest.approx(delong(y, scores), rel=0.05)
 
 
+@pytest.mark.slow
 def test_their_variance_is_that_of_f1_over_new_samples():
     rng = np.random.default_rng(3)
 

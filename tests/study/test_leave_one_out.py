@@ -26,7 +26,7 @@ def leave_one_out(tmp_path, **changes):
     return raw_config(tmp_path / "wine.csv", **changes)
 
 
-@pytest.mark.parametrize("outer", ["n_samples", len(WINE)])
+@pytest.mark.parametrize("outer", ["n_samples", pytest.param(len(WINE), marks=pytest.mark.slow)])
 def test_one_sample_is_left_out_in_each_fold_as_scikit_learn_does(tmp_path, outer):
     raw = leave_one_out(tmp_path, cv__outer=outer)
     result = run_offline(raw, tmp_path / "study")
