@@ -111,9 +111,8 @@ def joint_scores(
     counts = np.bincount(origin, minlength=n_features)
     known = statistics is not None and bool(statistics.joint.any())
     own = statistics if statistics is not None and known else _of_counts(counts)
-    joint = np.zeros(n_features)
-    if not (counts > 1).any():
-        pass
+    if (counts <= 1).all():
+        joint = np.zeros(n_features)
     elif scale in ("weight", "place"):
         joint = _placed(scores, origin, own) if known else _means(scores, origin, counts)
     elif scale == "squared":

@@ -257,18 +257,9 @@ def _singular(word: str) -> str:
 #: Words that say of what a weight is, so that it is that of a sample, and names that are weights alone.
 _WEIGHTED = frozenset(
     (
-        *(
-            "sample",
-            "case",
-            "survey",
-            "observation",
-            "ob",
-            "sampling",
-            "design",
-            "instance",
-            "person",
-        ),
-        *("frequency", "freq", "probability", "row", "final", "replicate", "respondent", "inverse"),
+        *("sample", "case", "survey", "observation", "ob", "sampling", "design", "instance"),
+        *("person", "respondent", "frequency", "freq", "probability", "row", "final", "replicate"),
+        "inverse",
     )
 )
 _WEIGHTS = frozenset(("weights", "wts", "wgt", "fnlwgt", "pweight", "pweights", "finalwt", "ipw"))
@@ -302,23 +293,9 @@ _OF_PLACE = frozenset(
         _singular,
         (
             *("coord", "coordinate", "position", "pos", "location", "loc", "place", "spatial"),
-            *(
-                "well",
-                "plate",
-                "spot",
-                "tile",
-                "fov",
-                "pixel",
-                "px",
-                "pxl",
-                "voxel",
-                "image",
-                "img",
-                "map",
-                "grid",
-                "cell",
-                "array",
-            ),
+            *("well", "plate", "spot", "tile", "fov", "pixel", "px", "pxl", "voxel"),
+            *("image", "img"),
+            *("map", "grid", "cell", "array"),
             *("in", "fullres", "centroid", "center", "centre", "geo", "utm", "gps", "wgs"),
             *("deg", "degree", "km", "m", "mm", "um", "micron", "index", "idx", "nr", "no"),
         ),

@@ -5,41 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 #: Endpoints of follow-up: overall survival, survival without progression, disease, relapse, events, metastases, ...
-_ENDPOINTS = frozenset(
-    (
-        *("os", "pfs", "dfs", "rfs", "efs", "dss", "pfi", "dfi", "dmfs", "mfs", "lrfs", "ttp"),
-        *("bcr", "fu", "css"),
-    )
-)
+_ENDPOINTS = _words("os pfs dfs rfs efs dss pfi dfi dmfs mfs lrfs ttp bcr fu css")
 #: Words of a time to an event, and units of time, which are one beside an endpoint or "to".
-_TIMES = frozenset(
-    (
-        *("time", "duration", "survival", "surv", "followup", "futime", "survtime", "stime"),
-        *("tte", "ttd"),
-    )
-)
-_UNITS = frozenset(
-    (
-        *("day", "days", "week", "weeks", "month", "months", "mo", "year", "years", "yr", "yrs"),
-        *("hours"),
-    )
-)
+_TIMES = _words("time duration survival surv followup futime survtime stime tte ttd")
+_UNITS = _words("day days week weeks month months mo year years yr yrs hours")
 #: Words that say whether an event happened, and those that may.
-_EVENTS = frozenset((*("event", "events", "censor", "censored", "censoring", "cens", "fustat"),))
-_STATES = frozenset(
-    (
-        *("status", "indicator", "dead", "death", "deceased", "died", "alive", "vital"),
-        *("relapse", "relapsed", "recurrence", "recurred", "progression", "progressed", "failure"),
-        *("failed", "observed", "delta"),
-    )
+_EVENTS = _words("event events censor censored censoring cens fustat")
+_STATES = _words(
+    "status indicator dead death deceased died alive vital relapse relapsed recurrence recurred "
+    "progression progressed failure failed observed delta"
 )
 #: Further words in the names of either.
-_BESIDE = frozenset(
-    (
-        *("to", "of", "in", "at", "until", "since", "last", "first", "follow", "up", "overall"),
-        *("free", "specific", "disease", "is", "has", "was", "the"),
-    )
+_BESIDE = _words(
+    "to of in at until since last first follow up overall free specific disease is has was the"
 )
 #: Names of both in programs for survival.
 _SHORT = {"t": "e", "y_time": "y_event"}

@@ -16,6 +16,7 @@ from raysel.data.formats.survival import times_of_events
         *(("duration", "event_observed"), ("days_to_last_followup", "vital_status")),
         *(("Overall Survival (Months)", "Overall Survival Status"), ("months", "event")),
         *(("follow_up_days", "death"), ("surv_time", "surv_event"), ("tte", "cens")),
+        *(("hours_to_death", "censored"), ("hours", "event")),
     ],
 )
 def test_a_time_and_its_event_are_found_among_other_columns_in_any_order(time, event):
@@ -30,6 +31,7 @@ def test_a_time_and_its_event_are_found_among_other_columns_in_any_order(time, e
         *(("timestamp", "event"), ("OS_time", "PFS_event"), ("duration", "outcome")),
         *(("month", "outcome"), ("years_employed", "status"), ("reaction_time", "failure")),
         *(("time", "Amount"), ("event", "status"), ("OS_time", "PFS_time")),
+        *(("r", "event"), ("u", "event"), ("s_to_h", "event")),
     ],
 )
 def test_other_names_are_no_time_and_event(names):
