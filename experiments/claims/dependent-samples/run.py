@@ -143,6 +143,40 @@ def maps(rng: np.random.Generator) -> tuple[Data, Data, np.ndarray]:
     return (X[rows, cols], y[rows, cols]), far, np.stack([rows, cols], axis=1)
 
 
+def of_classes(rng: np.random.Generator, kind: str) -> tuple[FloatArray, LabelArray, np.ndarray]:
+    """600 pixels whose bands tell of a place no more than its class, or the mixture of classes there, and noise."""
+    field = gaussian_filter(rng.standard_normal((SIDE, SIDE)), WIDTH)
+    shown = field / field.std() if kind == "mixed pixels" else np.sign(field)
+    X = shown[..., None] * rng.standard_normal(10) + 0.5 * rng.standard_normal((SIDE, SIDE, 10))
+    rows, cols = np.unravel_index(rng.permutation(SIDE * SIDE)[:600], (SIDE, SIDE))
+    places = rng.random((600, 2)) if kind == "independent" else np.stack([rows, cols], axis=1)
+    return X[rows, cols], (field[rows, cols] > 0).astype(int), places
+
+
+def alarm_row(kind: str, draws: int) -> str:
+    """One line of the table of maps whose near pixels say nothing that far ones do not, in random folds."""
+    model = make_pipeline(StandardScaler(), KNeighborsClassifier(5))
+    found = []
+    for draw in range(draws):
+        X, y, places = of_classes(np.random.default_rng(draw), kind)
+        blocks = places[:, 0].astype(int) // 15 * SIDE + places[:, 1].astype(int) // 15
+        blocks = np.arange(600) if kind == "independent" else blocks
+        by_groups = [
+            split(y, 4, groups=groups, random_state=draw, where="cv.outer")
+            for groups in (None, blocks)
+        ]
+        scores = [
+            np.mean([model.fit(X[a], y[a]).score(X[b], y[b]) for a, b in pairs])
+            for pairs in by_groups
+        ]
+        folds = (OuterFold(f"outer{i}", 0, i, *pair, ()) for i, pair in enumerate(by_groups[0]))
+        (part,) = parts(Dataset(np.hstack([places, X]), y, Tensor((12,)), feature_names=NAMES))
+        said = place_remark(part, NestedPlan(len(y), tuple(folds))) is not None
+        found.append((*scores, said))
+    random, blocked, said = np.mean(found, axis=0)
+    return f"| {kind} | {random:.3f} | {blocked:.3f} | {said:.0%} |"
+
+
 def map_row(width: int, draws: int) -> str:
     """One line of the table of maps, whose blocks of a width are groups; 0: none."""
     found = []
@@ -178,6 +212,9 @@ def main() -> None:
     print(f"\nmaps\n\n| cv.groups | score | on a far map | remark |\n{'|---' * 4}|")
     for width in (0, 5, 15, 30):
         print(map_row(width, draws), flush=True)
+    print(f"\nno dependence\n\n| places | random folds | blocks | remark |\n{'|---' * 4}|")
+    for kind in ("independent", "patches", "mixed pixels"):
+        print(alarm_row(kind, 10 * draws), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
-from scipy.spatial import cKDTree
 
-from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.arrays import FloatArray, is_quantity
 from raysel.data.formats.recognition import places
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.label_columns import BY_CHANCE
-from raysel.study.inspection.parts import MOST_QUERIES, Part, deviations, projected
+from raysel.study.inspection.nearness import N_NEIGHBORS, nearness
+from raysel.study.inspection.parts import Part, deviations, projected
 
 #: Fewest samples of which places are looked at, and fewest values of each column of a grid.
 _FEWEST, _FEWEST_VALUES = 40, 5
@@ -21,22 +21,22 @@ _FEWEST, _FEWEST_VALUES = 40, 5
 _MOST_COLUMNS = 20
 #: First samples which, if all have values of their own, show that a column is a measurement.
 _GLIMPSE = 256
-#: Mean correlation, within the classes, of samples with the nearest in place, above which they are alike, and the
-#: standard score of it, and of the share of them with one label, that is no chance.
-_ALIKE, _SCORE = 0.2, 5.0
-#: Correlation at which samples are not alike any more, and the most samples that this is measured on.
-_APART, _MOST_SAMPLES = 0.1, 1000
-#: Number of pairs of samples over which the correlation at one distance is taken.
-_PAIRS = 200
+#: Correlation, within the classes, at which samples are not alike any more; its share of that of the nearest ones.
+_APART, _OF_NEAREST = 0.1, 1 / 3
+#: Most samples over which correlation is taken by distance, pairs of a distance, and fewest distances.
+_MOST_SAMPLES, _PAIRS, _FEWEST_DISTANCES = 1000, 2000, 10
+#: Loss of agreeing neighbours, and its standard score, that is no chance.
+_LOSS, _SCORE = 0.02, 4.0
 
 
 def place_remark(
     part: Part, plan: NestedPlan | None = None, beside: Mapping[str, FloatArray] | None = None
 ) -> str | None:
-    """Remark if samples near each other in place are alike, and so are their labels.
+    """Remark if the labels of samples are told by others near them in place more than by others of their classes.
 
-    Places are the columns of the part, or those ``beside`` it, that are called so or hold the cells of a grid. With the
-    folds of a plan, None if test samples are hardly like the training samples that are nearest in place.
+    Places are the columns of the part, or those ``beside`` it, that are called so or hold the cells of a grid. Without
+    places nothing is said: pixels of one scene at random places are independent draws of what is in that scene, so
+    that their features and labels alone cannot tell them from any other samples.
     """
     found = _places(part, beside or {})
     if found is None or len(part.X) < _FEWEST:
@@ -45,29 +45,25 @@ def place_remark(
     kept = np.setdiff1d(np.arange(len(part.names)), columns)
     if not len(kept):
         return None
-    n, rng = len(part.X), np.random.default_rng(0)
+    n = len(part.X)
     X = part.X if len(kept) == len(part.names) else part.X[:, kept]
-    W = deviations(projected(X, np.arange(n), not part.image, rng), part.codes)
-    rows = np.sort(rng.permutation(n)[:MOST_QUERIES])
-    near = _nearest(P, rows)
-    alike = (W[rows] * W[near]).sum(axis=1)
-    by_chance = float((W[rows] * W[rng.permutation(n)[: len(rows)]]).sum(axis=1).std())
-    least = max(_ALIKE, _SCORE * by_chance / math.sqrt(len(rows)))
-    if alike.mean() < least or not _agree(part.codes, rows, near):
+    Z = projected(X, np.arange(n), not part.image, np.random.default_rng(0))
+    near = nearness(P, Z, part.codes, part.rows, plan)
+    if near is None or near.score < _SCORE or near.without_others - near.without_near < _LOSS:
         return None
-    where, reach = " and ".join(names), _reach(P, W, float(alike.mean()))
+    where, wide = " and ".join(names), f"{_reach(P, deviations(Z, part.codes)):.2g}"
+    advice = f"name blocks several times {wide} wide in cv.groups"
+    told = "fifth of the quantity" if is_quantity(part.y) else "label"
+    figures = (
+        f"Of the {N_NEIGHBORS} nearest neighbours in features {near.of_all:.0%} have the same {told}; "
+        f"{near.without_near:.0%} without samples near in place, {near.without_others:.0%} without as many others alike "
+        f"in {told}."
+    )
     if plan is None:
-        return (
-            f"Samples up to about {reach:.2g} apart in {where} are alike: for the score of new places, name blocks "
-            "several times as wide in cv.groups."
-        )
-    left = _left(P, W, part.rows, plan)
-    if left <= _ALIKE:
-        return None
+        return f"Samples near each other in {where} are alike: for the score of new places, {advice}.\n{figures}"
     return (
-        f"Test samples are like training samples near them in {where}: name blocks several times {reach:.2g} wide in "
-        f"cv.groups.\nThey correlate with the nearest training sample, within a class, by {left:.2f}; the scores are too "
-        "high for new places."
+        f"Test samples are like training samples near them in {where}: {advice}.\n{figures} The scores are too high "
+        "for new places."
     )
 
 
@@ -121,42 +117,15 @@ def _length(part: Part, column: int) -> int:
     return 1 + int(steps.round().sum())
 
 
-def _nearest(P: FloatArray, rows: IntArray) -> IntArray:
-    """Position of the sample that is nearest in place to each of some."""
-    found = np.asarray(cKDTree(P).query(P[rows], k=2)[1])
-    return np.asarray(np.where(found[:, 0] == rows, found[:, 1], found[:, 0]))
-
-
-def _agree(codes: IntArray, rows: IntArray, near: IntArray) -> bool:
-    """Whether samples have the label of the nearest in place more often than by chance."""
-    expected = float(((np.bincount(codes) / len(codes)) ** 2).sum())
-    spread = math.sqrt(max(expected * (1 - expected), np.finfo(np.float64).tiny) / len(rows))
-    return bool((codes[rows] == codes[near]).mean() - expected >= _SCORE * spread)
-
-
-def _left(P: FloatArray, W: FloatArray, rows: IntArray, plan: NestedPlan) -> float:
-    """Mean correlation of the test samples, over the outer folds, with the training sample nearest in place."""
-    place = np.full(plan.n_samples, -1)
-    place[rows] = np.arange(len(rows))
-    products = []
-    for fold in plan.outer:
-        test, train = place[fold.test], place[fold.train]
-        test, train = test[test >= 0], train[train >= 0]
-        if len(test) and len(train):
-            near = train[np.asarray(cKDTree(P[train]).query(P[test])[1])]
-            products.append((W[test] * W[near]).sum(axis=1))
-    return float(np.concatenate(products).mean()) if products else 0.0
-
-
-def _reach(P: FloatArray, W: FloatArray, nearest: float) -> float:
-    """Distance at which samples do not correlate any more."""
+def _reach(P: FloatArray, W: FloatArray) -> float:
+    """Distance at which samples do not correlate any more, within the classes."""
     rows = np.random.default_rng(0).permutation(len(P))[:_MOST_SAMPLES]
     first, second = np.triu_indices(len(rows), 1)
     apart = np.linalg.norm(P[rows[first]] - P[rows[second]], axis=1)
     order = np.argsort(apart, kind="stable")
     alike = (W[rows] @ W[rows].T)[first, second][order]
-    n_bins = max(1, len(alike) // _PAIRS)
-    means = [piece.mean() for piece in np.array_split(alike, n_bins)]
-    ends = [piece[-1] for piece in np.array_split(apart[order], n_bins)]
-    below = np.flatnonzero(np.array(means) < min(_APART, nearest / 3))
+    n_distances = max(_FEWEST_DISTANCES, len(alike) // _PAIRS)
+    means = [piece.mean() for piece in np.array_split(alike, n_distances)]
+    ends = [piece[-1] for piece in np.array_split(apart[order], n_distances)]
+    below = np.flatnonzero(np.array(means) < min(_APART, _OF_NEAREST * means[0]))
     return float(ends[below[0]] if len(below) else ends[-1])
