@@ -12,6 +12,7 @@ from scipy.stats import ttest_1samp
 from raysel.core.arrays import FloatArray
 from raysel.numerics.inference import MeanInterval
 from raysel.results import texts
+from raysel.results.progress import counted
 from raysel.results.result import StudyResult
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Audit:
     careless: float
     #: Number of configurations, numbers of features among them, of which that is the best.
     n_careless: int
+    #: Number of samples that the careless folds divide, after steps that resample.
+    n_divided: int
     #: Nested cross-validation: the honest score, with the whole study.
     study: StudyResult
     #: Mean honest test score with its 95 % interval, which is not cut at the range of the metric.
@@ -40,6 +43,9 @@ class Audit:
     #: Scores on permuted labels, one for each permutation; empty if no permutation changes a label.
     careless_permuted: tuple[float, ...]
     honest_permuted: tuple[float, ...]
+    #: Number of permutations that failed and are left out, and the first failure.
+    n_failed: int
+    failure: str
     #: Sentences on columns that the honest score does without.
     left_out: tuple[str, ...]
     #: Number of groups that the honest folds keep whole; None if no groups were given.
@@ -90,12 +96,16 @@ class Audit:
             self._scores(),
             f"Careless is the {scores} by plain cross-validation, with all else fitted to all {n} samples before.",
         ]
+        if self.n_divided != n:
+            found += self._resampled(n)
         if self.honest_permuted:
             careless, honest = np.mean(self.careless_permuted), np.mean(self.honest_permuted)
             chance = "" if self.chance is None else f"; chance is {self.chance:.3f}"
             found.append(
                 f"With permuted labels the careless score is {careless:.3f}, the honest one {honest:.3f}{chance}."
             )
+        if self.n_failed:
+            found.append(f"{counted(self.n_failed, 'permutation')} failed: {self.failure}")
         found.append(self.verdict())
         found += self.left_out
         if self.n_groups is None:
@@ -104,6 +114,17 @@ class Audit:
                 "high; give groups."
             )
         return found
+
+    def _resampled(self, n: int) -> list[str]:
+        """Say of a step that resamples which samples the two scores are of."""
+        said = [
+            f"A step resamples: the careless folds divide {self.n_divided} samples, the honest ones the {n} as they are."
+        ]
+        if self.study.classes and self.metric != "balanced_accuracy":
+            said.append(
+                f"Their class shares may differ, which may move {texts.spaced(self.metric)}, but not balanced_accuracy."
+            )
+        return said
 
     def _scores(self) -> str:
         return (

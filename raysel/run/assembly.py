@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from raysel.base.cells import Cells
@@ -148,6 +149,30 @@ def check_estimator_object(estimator: Any) -> None:
             f"estimator={estimator!r} is no estimator: give an object with fit, get_params and set_params, e.g. "
             "sklearn.svm.LinearSVC()."
         )
+    for part in (estimator, *estimator.get_params(deep=True).values()):
+        if isinstance(part, Pipeline):
+            _check_samplers(part)
+    if hasattr(estimator, "fit_resample"):
+        raise _resamples(type(estimator).__name__)
+
+
+def _check_samplers(pipeline: Pipeline) -> None:
+    """Check that steps which resample are in a Pipeline that can, and before its last step."""
+    samplers = [step for _, step in pipeline.steps if hasattr(step, "fit_resample")]
+    if samplers and samplers[-1] is pipeline.steps[-1][1]:
+        raise _resamples(type(samplers[-1]).__name__)
+    if samplers and type(pipeline) is Pipeline:
+        raise ConfigError(
+            f"{type(samplers[0]).__name__} resamples, which a Pipeline of scikit-learn cannot: use "
+            "imblearn.pipeline.Pipeline or make_pipeline there."
+        )
+
+
+def _resamples(name: str) -> ConfigError:
+    return ConfigError(
+        f"{name} resamples, and neither predicts nor ranks features: put it before a classifier or selector in an "
+        "imblearn.pipeline.Pipeline."
+    )
 
 
 def data_of(

@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
 from raysel.base.adapter import ScikitLearnMethod
@@ -20,7 +21,7 @@ from raysel.base.estimator import Estimator
 from raysel.base.label_codes import may_want_codes
 from raysel.config.schema import AUTO
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.core.errors import ConfigError, DataError, StudyError
+from raysel.core.errors import ConfigError, DataError, RayselError, StudyError, headline
 from raysel.data.dataset import Dataset
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.task_blocks import constant_features
@@ -64,7 +65,8 @@ def audit(
     the ranking by the estimator where ``n_features`` is given, are fitted once to all samples with their labels. For
     each configuration of ``space``, and each number of features, the last step or the judge is then scored by plain
     cross-validation: as many stratified, shuffled folds as the honest score has outer ones, which ignore groups. The
-    best of these means is the score. All columns are used.
+    best of these means is the score. All columns are used. Steps of imbalanced-learn resample all samples before, so
+    that these folds divide the resampled ones.
 
     The **honest** score is that of `raysel.NestedSearch`: everything is fitted and chosen within the training samples,
     groups stay whole, and columns that number the samples, or hold the label in other words, are held at 0.
@@ -176,8 +178,8 @@ def audit_study(
         )
     dataset, left_out = without_leaks(study.dataset, kept_columns(study.config))
     honest = replace(study, dataset=dataset, own=None)
+    careless = _checked_careless_score(study)
     result = run_in_memory(honest, executor_of(honest, n_jobs), make_listeners(verbose))
-    careless, n_careless = careless_score(study)
     seed, numbers = study.config.seed, list(range(1, int(n_permutations) + 1))
     try:
         LabelPermutations(dataset.y, dataset.groups, dataset.tasks, study.block_numbers)
@@ -185,21 +187,28 @@ def audit_study(
         numbers = []
     scored = partial(permuted_scores, seed=seed, chosen=None, ranks=False)
     with executor_of(honest, n_jobs) as executor:
-        honest_ends = _values(executor.run_tasks(scored, numbers))
+        honest_ends = _ends(executor.run_tasks(scored, numbers))
     with executor_of(study, n_jobs) as executor:
-        careless_ends = _values(
+        careless_ends = _ends(
             executor.run_tasks(partial(_careless_of_permuted, seed=seed), numbers)
         )
+    pairs = [
+        (float(np.mean(list(one.value["scores"].values()))), other.value)
+        for one, other in zip(honest_ends, careless_ends, strict=True)
+        if not one.error and not other.error
+    ]
+    errors = [end.error for end in (*honest_ends, *careless_ends) if end.error]
     return Audit(
         metric=study.config.evaluation.metric,
-        careless=careless,
-        n_careless=n_careless,
+        careless=careless.score,
+        n_careless=careless.n_scores,
+        n_divided=careless.n_samples,
         study=result,
         honest=result.interval,
-        careless_permuted=tuple(careless_ends),
-        honest_permuted=tuple(
-            float(np.mean(list(values["scores"].values()))) for values in honest_ends
-        ),
+        careless_permuted=tuple(score for _, score in pairs),
+        honest_permuted=tuple(score for score, _ in pairs),
+        n_failed=len(numbers) - len(pairs),
+        failure=headline(errors[0]) if errors else "",
         left_out=left_out,
         n_groups=None if dataset.groups is None else len(np.unique(dataset.groups)),
     )
@@ -210,12 +219,9 @@ def _check_permutations(number: Any) -> None:
         raise ConfigError(f"n_permutations={number!r} must be a whole number of at least 0.")
 
 
-def _values(ends: Iterator[TaskEnd]) -> list[Any]:
-    """Values of tasks by their arguments."""
-    ended = sorted(ends, key=lambda end: end.argument)
-    if failed := next((end for end in ended if end.error), None):
-        raise StudyError(f"permutation {failed.argument} failed: {failed.error}")
-    return [end.value for end in ended]
+def _ends(ends: Iterator[TaskEnd]) -> list[TaskEnd]:
+    """Ends of tasks in the order of their arguments."""
+    return sorted(ends, key=lambda end: end.argument)
 
 
 def without_leaks(dataset: Dataset, kept: Collection[str] = ()) -> tuple[Dataset, tuple[str, ...]]:
@@ -241,62 +247,102 @@ def without_leaks(dataset: Dataset, kept: Collection[str] = ()) -> tuple[Dataset
     return replace(dataset, X=X), tuple(sentences)
 
 
-def careless_score(study: Study) -> tuple[float, int]:
-    """Return the best score of plain cross-validation after preprocessing and selection on all samples.
+class _Careless(NamedTuple):
+    """Best score of plain cross-validation after preprocessing and selection on all samples."""
 
-    Also returns the number of scores of which it is the best.
-    """
-    X, y, seed = study.dataset.X, study.dataset.y, study.config.seed
-    state = derived_seed(seed, "refit", 0, 0)
-    n_folds = sum(fold.repeat == 0 for fold in study.plan.outer)
-    if not study.dataset.is_regression:
-        n_folds = min(n_folds, int(np.unique(y, return_counts=True)[1].min()))
-    folds = split(
-        y, n_folds, groups=None, random_state=derived_seed(seed, "outer split", 0), where="outer"
-    )
+    score: float
+    #: Number of scores of which it is the best.
+    n_scores: int
+    #: Number of samples that the folds divide, others than those of the data after a step that resamples.
+    n_samples: int
+
+
+def _checked_careless_score(study: Study) -> _Careless:
+    """Return the careless score; a StudyError where the method cannot be fitted to all samples."""
+    try:
+        return careless_score(study)
+    except RayselError:
+        raise
+    except Exception as error:  # an estimator of another package may raise anything
+        told = f"{type(error).__name__}: {headline(str(error))}"
+        raise StudyError(
+            f"the careless score of {study.config.solver.name} cannot be computed: {told}"
+        ) from error
+
+
+def careless_score(study: Study) -> _Careless:
+    """Return the best score of plain cross-validation after preprocessing and selection on all samples."""
+    X, y = study.dataset.X, study.dataset.y
+    state = derived_seed(study.config.seed, "refit", 0, 0)
     whole = TrainingSet.of(np.array(X), y, study.scaler(), study.preparation())
-    best: list[FloatArray] = []
+    scores: list[tuple[float, int]] = []
     with warnings.catch_warnings(action="ignore"):
         for configuration in study.configurations:
             solver = study.solver(configuration.params, state)
             set_parameters(solver, whole.parameters)
             if study.evaluation.is_native:
-                best.append(_of_model(study, *_without_last(solver, whole.X, y), y, folds, state))
-            else:
-                solver.fit(whole.X, y)
-                best += [
-                    _of_judge(study, solver, whole, y, folds, state, one)
-                    for one in study.evaluation.settings
-                ]
-    values = np.concatenate(best)
-    return float(values.max()), len(values)
+                last, values, labels = _without_last(solver, whole.X, y)
+                scores.append((_of_model(study, last, values, labels, state), len(labels)))
+                continue
+            solver.fit(whole.X, y)
+            for setting in study.evaluation.settings:
+                each = _of_judge(study, solver, whole, y, state, setting)
+                scores += [(score, len(y)) for score in each.tolist()]
+    best, n_samples = max(scores, key=itemgetter(0))
+    return _Careless(best, len(scores), n_samples)
+
+
+def _folds(study: Study, y: LabelArray) -> Sequence[tuple[IntArray, IntArray]]:
+    """Divide samples into as many folds as the study has outer ones, groups aside."""
+    n_folds = sum(fold.repeat == 0 for fold in study.plan.outer)
+    if not study.dataset.is_regression:
+        n_folds = min(n_folds, int(np.unique(y, return_counts=True)[1].min()))
+    state = derived_seed(study.config.seed, "outer split", 0)
+    return split(y, n_folds, groups=None, random_state=state, where="outer")
 
 
 def _careless_of_permuted(study: Study, number: int, *, seed: int) -> float:
-    return careless_score(permuted_study(study, number, seed))[0]
+    return careless_score(permuted_study(study, number, seed)).score
 
 
-def _without_last(solver: Estimator, X: FloatArray, y: LabelArray) -> tuple[Estimator, FloatArray]:
-    """Return the last step of a Pipeline, and the samples after its other steps, which are fitted to all samples."""
+def _without_last(
+    solver: Estimator, X: FloatArray, y: LabelArray
+) -> tuple[Estimator, FloatArray, LabelArray]:
+    """Return the last step of a Pipeline, with samples and labels after its other steps, fitted to all samples."""
     pipeline = solver.estimator if isinstance(solver, ScikitLearnMethod) else None
     if not isinstance(pipeline, Pipeline) or len(pipeline.steps) == 1:
-        return solver, X
-    rows = solver.restored(X)
-    transformed = _fit_transformed(pipeline[:-1], rows, y)
+        return solver, X, y
+    rows, labels = _before_last(pipeline, solver.restored(X), y)
     last = clone(pipeline.steps[-1][1])
-    cells, values = own_cells(
-        last, transformed.toarray() if hasattr(transformed, "toarray") else transformed
-    )
-    return ScikitLearnMethod(last, cells), np.ascontiguousarray(values, dtype=np.float64)
+    cells, values = own_cells(last, rows.toarray() if hasattr(rows, "toarray") else rows)
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    return _without_last(ScikitLearnMethod(last, cells), values, np.asarray(labels))
 
 
-def _fit_transformed(steps: Pipeline, rows: Any, y: LabelArray) -> Any:
+class _Keeper(BaseEstimator):
+    """Last step of a Pipeline that keeps the samples and labels to which it is fitted."""
+
+    X_: Any
+    y_: Any
+
+    def fit(self, X: Any, y: Any) -> Self:
+        self.X_, self.y_ = X, y
+        return self
+
+
+def _before_last(pipeline: Pipeline, rows: Any, y: LabelArray) -> tuple[Any, Any]:
+    """Return what the last step of a Pipeline is fitted to: steps may also draw, make or drop samples."""
+    steps = clone(pipeline)
+    steps.steps[-1] = ("keeper", keeper := _Keeper())
     try:
-        return clone(steps).fit_transform(rows, y)
+        steps.fit(rows, y)
     except Exception:
         if not may_want_codes(steps, y):
             raise
-        return clone(steps).fit_transform(rows, np.unique(y, return_inverse=True)[1])
+        classes, codes = np.unique(y, return_inverse=True)
+        steps.fit(rows, codes)
+        return keeper.X_, classes[keeper.y_]
+    return keeper.X_, keeper.y_
 
 
 def _of_model(
@@ -304,17 +350,16 @@ def _of_model(
     model: Estimator,
     X: FloatArray,
     y: LabelArray,
-    folds: Sequence[tuple[IntArray, IntArray]],
     state: int,
-) -> FloatArray:
-    """Mean score of a model over folds, shape (1,)."""
+) -> float:
+    """Mean score of a model over folds."""
     values = []
-    for train, test in folds:
+    for train, test in _folds(study, y):
         fitted = clone(model).fit(X[train], y[train])
         values.append(
             study.evaluation.scorer(X[train], y[train], X[test], y[test], state)(fitted).mean()
         )
-    return np.array([np.mean(values)])
+    return float(np.mean(values))
 
 
 def _of_judge(
@@ -322,7 +367,6 @@ def _of_judge(
     solver: Estimator,
     whole: TrainingSet,
     y: LabelArray,
-    folds: Sequence[tuple[IntArray, IntArray]],
     state: int,
     setting: Setting,
 ) -> FloatArray:
@@ -332,6 +376,6 @@ def _of_judge(
         study.evaluation.scorer(
             X[train], y[train], X[test], y[test], state, constant, (setting,), prepared=outputs
         )(solver)
-        for train, test in folds
+        for train, test in _folds(study, y)
     ]
     return np.mean(scores, axis=0)

@@ -200,6 +200,11 @@ def _imputer(strategy: str, n_neighbors: int, indicator: bool) -> KNNImputer | S
 def step_class(name: str) -> type[Any]:
     """Import the class of a dotted name, a transformer."""
     cls: type[Any] = import_dotted(name, _KEY, _EXAMPLE, list(SHORT_NAMES), isclass)
+    if hasattr(cls, "fit_resample"):
+        raise ConfigError(
+            f"{name} resamples, and {_KEY} changes columns only: resample in the estimator, e.g. "
+            "imblearn.ensemble.BalancedRandomForestClassifier, or in an imblearn.pipeline.Pipeline for NestedSearch."
+        )
     if not isclass(cls) or not all(
         hasattr(cls, method) for method in ("fit", "transform", "get_params")
     ):
