@@ -87,6 +87,8 @@ def _call(name: str, arguments: Namespace, words: Sequence[str]) -> int:
         return _print_interrupted()
     except OSError as error:
         return _print_place(error) if error.errno in _OF_PLACES else _print_fault(error)
+    except MemoryError as error:
+        return _print_memory(error)
     except Exception as error:  # noqa: BLE001 - whatever happens, a command ends in a sentence
         return _print_fault(error)
 
@@ -108,6 +110,18 @@ def _print_place(error: OSError) -> int:
     text = f"error: {place}: {error.strerror}; give another file or folder."
     Terminal(stderr=True).print(text, style="red")
     return 2
+
+
+def _print_memory(error: MemoryError) -> int:
+    """Say that the memory is used up; return the exit status."""
+    from raysel.core.printing import Terminal, short
+
+    what = f" ({short(str(error), _LONGEST)})" if str(error) else ""
+    Terminal(stderr=True).print(
+        f"error: there is not enough memory{what}: take fewer samples, features or processes, or a larger machine.",
+        style="red",
+    )
+    return 1
 
 
 def _print_fault(error: Exception) -> int:

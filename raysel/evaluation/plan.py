@@ -13,6 +13,7 @@ import numpy as np
 from raysel.core.arrays import IntArray, LabelArray, is_quantity
 from raysel.core.errors import ConfigError
 from raysel.core.files import read_json
+from raysel.core.machine import format_bytes, machine_memory
 from raysel.evaluation.records import FINAL
 from raysel.evaluation.splitters import Blocks, draw_per_class, split
 
@@ -30,6 +31,8 @@ Purpose = Literal[
 ]
 
 _PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
+#: Largest share of the machine's memory that the indices of all folds take.
+_SHARE = 0.25
 
 
 def derived_seed(seed: int, purpose: Purpose, *indices: int) -> int:
@@ -77,6 +80,17 @@ def name_draws(names: Iterable[str]) -> bool:
     return bool(each) and all(re.fullmatch(r"repeat\d+_outer0", name) for name in each)
 
 
+def _check_memory(n_samples: int, n_folds: int, n_inner: int) -> None:
+    """Check the memory that the indices of all folds take, before it is taken."""
+    claimed = np.dtype(np.int64).itemsize * n_samples * n_folds * (1 + n_inner)
+    if claimed > _SHARE * machine_memory():
+        raise ConfigError(
+            f"{n_folds} folds of {n_samples} samples with {n_inner} inner folds each would take {format_bytes(claimed)} "
+            "of memory, above a quarter of this machine's: take fewer samples, or less of cv.repeats, cv.outer or "
+            "cv.inner."
+        )
+
+
 @dataclass(frozen=True)
 class NestedPlan:
     """Outer folds, the inner folds of each, and the final fold if there is one."""
@@ -102,6 +116,8 @@ class NestedPlan:
 
         `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,).
         """
+        if isinstance(outer, int) and isinstance(inner, int):
+            _check_memory(len(y), repeats * outer + final, inner)
         everything = np.arange(len(y), dtype=np.int64)
 
         def parted(

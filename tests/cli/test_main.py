@@ -121,3 +121,14 @@ def test_the_help_of_select_names_the_formats_that_there_are(capsys):
     assert f"format of the table: {', '.join(FORMATS)};" in " ".join(
         capsys.readouterr().out.split()
     )
+
+
+def test_used_up_memory_is_told_in_a_sentence(monkeypatch, capsys):
+    def use_up(_):
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    monkeypatch.setattr("raysel.cli.study_files.init", use_up)
+    assert main(["init", "wine"]) == 1
+    err = capsys.readouterr().err
+    assert "not enough memory (Unable to allocate 9 TiB)" in err
+    assert "fault" not in err

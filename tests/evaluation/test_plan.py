@@ -353,3 +353,16 @@ def test_without_a_final_fold_the_outer_folds_are_the_same(tmp_path):
         NestedPlan.load(path, Y, GROUPS)
     path.write_text(json.dumps(whole.to_json()))
     assert as_text(NestedPlan.load(path, Y, GROUPS, final=False)) == as_text(without)
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_folds_that_do_not_fit_into_memory_are_refused_before_they_are_made(monkeypatch, repeats):
+    y, settings = np.arange(60) % 2, {"inner": 4, "groups": None, "seed": 0}
+    folds = NestedPlan.make(y, outer=3, repeats=repeats, **settings).folds
+    taken = sum(fold.train.nbytes + fold.test.nbytes for fold in folds)
+    taken += sum(part.train.nbytes + part.validation.nbytes for f in folds for part in f.inner)
+    monkeypatch.setattr("raysel.evaluation.plan.machine_memory", lambda: 4 * (taken - 1))
+    with pytest.raises(ConfigError, match=f"{len(folds)} folds of 60 samples .* of memory"):
+        NestedPlan.make(y, outer=3, repeats=repeats, **settings)
+    monkeypatch.setattr("raysel.evaluation.plan.machine_memory", lambda: 8 * taken)
+    assert len(NestedPlan.make(y, outer=3, repeats=repeats, **settings).folds) == len(folds)

@@ -16,10 +16,12 @@ from raysel.core.errors import DataError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.core.printing import listed, short
 from raysel.data.formats.recognition import (
+    counted_texts,
     decoded,
     is_in_other_words,
     is_number,
     is_text,
+    numbered_texts,
     odd_cells,
     reads_as_number,
 )
@@ -36,7 +38,8 @@ _COUNTED = "(counted from 0, without the header)"
 def prepared(table: Any) -> tuple[Any, tuple[str, ...]]:
     """Name the columns without a name as pandas does, ``Unnamed: <position>``.
 
-    String views become plain text, and half precision single, for which PyArrow has all functions.
+    String views become plain text, categories of numbers these numbers, as in a Parquet file, and half precision single,
+    for which PyArrow has all functions.
     """
     names, notes = list(table.column_names), []
     known = set(names)
@@ -49,6 +52,9 @@ def prepared(table: Any) -> tuple[Any, tuple[str, ...]]:
         if pa.types.is_float16(kind):
             field = table.schema.field(i).with_type(pa.float32())
             table = table.set_column(i, field, table.column(i).cast(pa.float32()))
+        if pa.types.is_dictionary(kind) and is_number(kind.value_type):
+            field = table.schema.field(i).with_type(kind.value_type)
+            table = table.set_column(i, field, decoded(table.column(i)))
         # polars writes string views, which few functions of PyArrow accept.
         if pa.types.is_string_view(kind.value_type if pa.types.is_dictionary(kind) else kind):
             chunks = [_plain_text(chunk) for chunk in table.column(i).chunks]
@@ -118,11 +124,11 @@ def rounded_columns(table: Any, positions: Sequence[int], X: FloatArray) -> tupl
 
 def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[str, ...]]:
     """Return the position of each cell's text among the different ones in alphabetical order, and these."""
-    texts: list[str | None] = decoded(column).to_pylist()
-    different = tuple(sorted({text for text in texts if text is not None}))
-    n_present = sum(text is not None for text in texts)
+    texts, cells = numbered_texts(column)
+    different = tuple(sorted(text for text in texts if text is not None))
+    n_present = len(column) - column.null_count
     if 2 * len(different) > n_present:
-        if odd := odd_cells(Counter(filter(None, texts)), len(texts)):
+        if odd := odd_cells(counted_texts(column), len(column)):
             raise DataError(f"{source}: column '{name}' {_but(odd)}")
         raise DataError(
             f"{source}: column '{name}' holds {len(different)} different texts in {n_present} cells, e.g. "
@@ -130,7 +136,8 @@ def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[
             "name it by cv.groups if it tells which samples are of one origin."
         )
     position = {text: float(i) for i, text in enumerate(different)}
-    return np.array([np.nan if text is None else position[text] for text in texts]), different
+    values = [np.nan if text is None else position[text] for text in texts]
+    return np.array(values)[cells], different
 
 
 def _but(odd: str) -> str:
@@ -168,7 +175,8 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
         longest = pc.max(pc.utf8_length(column)).as_py() or 0
         what = f"the column '{name}' with texts of up to {longest} characters"
         check_data_bytes(source, 4 * longest * len(column), what)
-        return np.array(column.to_pylist(), dtype=np.str_)
+        texts, cells = numbered_texts(column)
+        return np.array(texts, dtype=np.str_)[cells]
     if not is_number(kind):
         raise DataError(
             f"{source}: column '{name}' holds values of type {kind}, e.g. {column[0].as_py()!s}; {role} takes a "
@@ -198,28 +206,26 @@ def _not_numeric(
     """Error for columns that hold no numbers, with a value of the first that is none."""
     known = table.schema.names
     names = [known[i] for i in positions]
-    values = table.column(positions[0]).to_pylist()
-    present = [i for i, value in enumerate(values) if value is not None]
-    if not present:
+    column = table.column(positions[0])
+    if column.null_count == len(column):
         return DataError(f"{source}: column '{names[0]}' holds no values; leave it out by drop.")
-    if (
-        y is not None
-        and len(present) == len(values)
-        and is_in_other_words(np.array(values, dtype=str), y)
-    ):
-        return DataError(
-            f"{source}: column '{names[0]}' is the label in other words; leave it out by drop."
-        )
-    row = next(
-        (i for i in present if not reads_as_number(values[i])), present[0]
-    )  # all may be numbers stored as text
     others = f" So do others: {listed(names[1:], 5)}." if len(names) > 1 else ""
-    texts = values if is_text(table.schema.types[positions[0]]) else []
-    if odd := odd_cells(Counter(filter(None, texts)), len(values)):
-        more = f" Look at others too: {listed(names[1:], 5)}." if len(names) > 1 else ""
-        return DataError(f"{source}: column '{names[0]}' {_but(odd)}{more}")
+    row = pc.index(column.is_valid(), True).as_py()
+    if is_text(column.type):
+        texts, cells = numbered_texts(column)
+        if y is not None and not column.null_count and is_in_other_words(cells, y):
+            return DataError(
+                f"{source}: column '{names[0]}' is the label in other words; leave it out by drop."
+            )
+        if odd := odd_cells(counted_texts(column), len(column)):
+            more = f" Look at others too: {listed(names[1:], 5)}." if len(names) > 1 else ""
+            return DataError(f"{source}: column '{names[0]}' {_but(odd)}{more}")
+        told = [text is not None and not reads_as_number(text) for text in texts]
+        if any(told):  # all may be numbers stored as text
+            row = int(np.argmax(np.array(told)[cells]))
+    shown = repr(str(decoded(column)[row].as_py()))
     return DataError(
-        f"{source}: column '{names[0]}' holds {str(values[row])!r} in row {row} {_COUNTED}, which is not a number; "
+        f"{source}: column '{names[0]}' holds {shown} in row {row} {_COUNTED}, which is not a number; "
         f"name the column by label if it holds the classes, leave it out by drop, or let a study encode it, by "
         f"dataset.prepare: [encode].{others}"
     )

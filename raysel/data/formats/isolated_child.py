@@ -215,8 +215,8 @@ def _dense(matrix: Any, name: str, limit: int) -> np.ndarray:
 
 # Size of Parquet and Arrow files
 
-#: Memory that a column takes besides its values, measured with tables of 100,000 columns.
-_COLUMN = 24 * 2**10
+#: Memory that a column takes besides its values, measured with tables of 100,000 columns, and a row, as its label.
+_COLUMN, _ROW = 24 * 2**10, 24
 #: Bytes that a file may allocate and still count as memory-mapped: its schema and dictionaries.
 _MAPPED = 2**20
 
@@ -233,6 +233,7 @@ def table_size(path: str, name: None, limit: int) -> dict[str, Any]:  # noqa: AR
             if claimed <= limit:
                 claimed = _table_bytes(file.read(use_threads=False))
     else:
+        _refuse_stream(path)
         table = pa.ipc.open_file(pa.memory_map(path)).read_all()
         table.validate(full=True)
         n_rows, n_columns = table.shape
@@ -257,6 +258,7 @@ def table_batches(path: str, name: None, limit: int) -> dict[str, Any]:  # noqa:
                 if claimed > limit:
                     break
     else:
+        _refuse_stream(path)
         with pa.ipc.open_file(pa.memory_map(path)) as file:
             for i in range(file.num_record_batches):
                 batch = file.get_batch(i)
@@ -267,6 +269,15 @@ def table_batches(path: str, name: None, limit: int) -> dict[str, Any]:  # noqa:
                 ):  # compressed, so that a batch is read as a whole
                     claimed = max(claimed, batch.nbytes)
     return {"claimed": claimed, "what": "one of its batches of rows", "largest": largest}
+
+
+def _refuse_stream(path: str) -> None:
+    """Refuse Arrow data in the format of streams, e.g. the files of Hugging Face's data sets."""
+    with Path(path).open("rb") as file:
+        if file.read(4) == b"\xff\xff\xff\xff":
+            raise RefusedError(
+                refused="it is an Arrow IPC stream; write its table as a file, by pyarrow.feather.write_feather"
+            )
 
 
 #: Bytes of the values of a batch, counted in double precision.
@@ -280,7 +291,8 @@ def batch_rows(schema: Any) -> int:
 
 def _claimed_bytes(schema: Any, n_rows: int) -> int:
     """Memory of a table with numbers in double precision, without the length of its texts."""
-    return sum(_COLUMN + _NUMBER * n_rows * _width(kind) for kind in schema.types)
+    columns = sum(_COLUMN + _NUMBER * n_rows * _width(kind) for kind in schema.types)
+    return columns + _ROW * n_rows
 
 
 def _table_bytes(table: Any) -> int:
@@ -346,6 +358,8 @@ def _answer(
     except Exception as error:  # noqa: BLE001 - the libraries raise any exception for a damaged file
         memory = "bad_alloc" in str(error) or "malloc" in str(error)
         text = f"{type(error).__name__}: {error}".partition("\n")[0]
+        if kind in {"table", "batches"} and "decrypt" in text:
+            return {"refused": "it is encrypted; write it without encryption"}
         return {"memory": True} if memory else {"error": text}
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (hard, hard))

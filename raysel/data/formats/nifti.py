@@ -20,7 +20,7 @@ from raysel.data.formats.columns import labels
 from raysel.data.formats.compressed import data_suffix
 from raysel.data.formats.confounds import confounds_of_table
 from raysel.data.formats.files import RawData, ReadOptions, at_home, is_file, reading
-from raysel.data.formats.recognition import is_text, likely_labels, taken_names
+from raysel.data.formats.recognition import is_text, likely_labels, numbered_texts, taken_names
 from raysel.data.formats.table_contents import labelled_rows, named_columns
 from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
 from raysel.data.layouts import Layout, MaskedVolume
@@ -279,7 +279,7 @@ def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> 
 def volume_columns(table: Any, others: Collection[str | None] = ()) -> list[str]:
     """Return the columns, besides some others, whose values all end as names of NIfTI files."""
     texts = {
-        name: column.to_pylist()
+        name: numbered_texts(column)[0]
         for name, column in zip(table.column_names, table.columns, strict=True)
         if name not in others and is_text(column.type)
     }

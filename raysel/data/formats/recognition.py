@@ -396,6 +396,25 @@ def decoded(column: Any) -> Any:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
+def numbered_texts(column: Any) -> tuple[list[str | None], LabelArray]:
+    """Return the different texts of a column, and the position of each cell's among them; None for empty cells.
+
+    A column may have millions of cells, each of which would be an object of Python, and few texts.
+    """
+    texts = decoded(column).cast(pa.large_string())
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    encoded = texts.dictionary_encode("encode")
+    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
+
+
+def counted_texts(column: Any) -> dict[str, int]:
+    """Return the number of cells of each text of a column that is not empty."""
+    texts, positions = numbered_texts(column)
+    counts = np.bincount(positions, minlength=len(texts)).tolist()
+    return {text: n for text, n in zip(texts, counts, strict=True) if text}
+
+
 def codes(column: Any) -> LabelArray | None:
     """Number of each row's value among the column's values; None for fractions, empty cells and other types."""
     column = decoded(column)
@@ -408,9 +427,7 @@ def codes(column: Any) -> LabelArray | None:
     if pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
         return np.asarray(column.to_numpy())
     if is_text(column.type):
-        return np.asarray(
-            column.cast(pa.large_string()).combine_chunks().dictionary_encode().indices
-        )
+        return numbered_texts(column)[1]
     return None
 
 

@@ -17,6 +17,7 @@ from raysel.core.printing import listed, short
 from raysel.data.formats.recognition import (
     INDICATOR,
     codes,
+    counted_texts,
     decoded,
     is_in_other_words,
     is_number,
@@ -324,12 +325,7 @@ def _why_no_category(
     if y is not None and n_texts < n_present and is_in_other_words(values, y[present.to_numpy()]):
         return "the label in other words", _LABEL
     few = 1 < n_texts <= min(_MOST_TEXTS, n_present // 2)
-    counted = {
-        cell["values"]: cell["counts"]
-        for cell in decoded(column).value_counts().to_pylist()
-        if cell["values"]
-    }
-    if odd := odd_cells(counted, len(column), _FEW_NUMBERS):
+    if odd := odd_cells(counted_texts(column), len(column), _FEW_NUMBERS):
         return f"numbers, but {odd}", _ODD
     found = f"text, {n_texts} different values{_example(column)}"
     if n_missing > _MOST_EMPTY * len(column):

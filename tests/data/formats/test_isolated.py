@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +10,12 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.io
+from pyarrow import feather
+from pyarrow.parquet import encryption
 from refusals import refused
 
 from raysel.data.dataset import Dataset
@@ -100,3 +105,52 @@ def test_a_process_that_ended_leaves_no_pipe_open(tmp_path):
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
     assert "ended early, with status" in done.stdout
     assert done.stderr == ""
+
+
+def test_an_arrow_stream_is_named_as_one():
+    """The files of Hugging Face's data sets are streams."""
+    path, table = Path("stream.arrow"), pa.table({"x": X[:, 0], "y": Y})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    refused(path, "an Arrow IPC stream")
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_an_encrypted_parquet_file_is_named_as_one(is_plain):
+    """Its footer, or the columns alone."""
+    path, table = Path("secret.parquet"), pa.table({"x": X[:, 0], "y": Y})
+    factory = encryption.CryptoFactory(lambda _: _Kms())
+    how = encryption.EncryptionConfiguration(
+        footer_key="key", column_keys={"key": ["x"]}, plaintext_footer=is_plain
+    )
+    properties = factory.file_encryption_properties(encryption.KmsConnectionConfig(), how)
+    pq.write_table(table, path, encryption_properties=properties)
+    refused(path, "it is encrypted")
+
+
+class _Kms(encryption.KmsClient):
+    """Keys that are not secret."""
+
+    def wrap_key(self, key_bytes, master_key_identifier):
+        return base64.b64encode(key_bytes)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_categories_of_numbers_are_these_numbers(suffix):
+    path, codes = Path(f"codes{suffix}"), np.array([2, 7, 2, 7, 2, 7, 7, 2, 2, 7])
+    table = pa.table({"x": pa.array(codes).dictionary_encode(), "y": Y})
+    if suffix == ".parquet":
+        pq.write_table(table, path)
+    else:
+        feather.write_feather(table, path)
+    np.testing.assert_array_equal(load_dataset(path).X[:, 0], codes)
+
+
+def test_rows_that_a_small_file_declares_are_counted_before_they_are_decoded(monkeypatch):
+    n = 10**6
+    path, zeros = Path("rows.parquet"), np.zeros(n, dtype=np.int8)
+    x = pa.DictionaryArray.from_arrays(pa.array(zeros), pa.array([1.5]))
+    pq.write_table(pa.table({"x": x, "y": zeros}), path)
+    assert path.stat().st_size < 10**4
+    monkeypatch.setenv("RAYSEL_MAX_DATA_BYTES", str(3 * 8 * n))
+    refused(path, f"its table of {n} rows and 2 columns would take")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -9,10 +10,14 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
+from raysel.data.formats.columns import labels
+from raysel.data.formats.nifti import volume_columns
 from raysel.data.formats.recognition import (
+    counted_texts,
     likely_labels,
     names_identifier,
     names_origin,
+    numbered_texts,
     taken_names,
 )
 
@@ -80,3 +85,30 @@ def test_origins_and_identifiers_are_distinguished_from_measurements_by_their_na
     recognise, such, others
 ):
     assert [name for name in such + others if recognise(name)] == such
+
+
+@pytest.mark.parametrize("n_chunks", [1, 3])
+@pytest.mark.parametrize("is_category", [False, True])
+def test_numbered_texts_are_the_cells(n_chunks, is_category):
+    cells = ["b", None, "a", "", "b", "ü"]
+    parts = np.array_split(np.array(cells, dtype=object), n_chunks)
+    column = pa.chunked_array([pa.array(list(part), pa.string()) for part in parts])
+    texts, numbers = numbered_texts(column.dictionary_encode() if is_category else column)
+    assert [texts[number] for number in numbers] == cells
+    assert counted_texts(column) == {"b": 2, "a": 1, "ü": 1}
+
+
+def test_millions_of_cells_of_few_texts_do_not_become_objects_of_python():
+    """A Parquet file of a few kB may hold as many; an object takes 50 bytes and more."""
+    n = 300_000
+    column = pa.DictionaryArray.from_arrays(
+        pa.array(np.arange(n, dtype=np.int8) % 2), pa.array(["sick", "well"])
+    )
+    table = pa.table({"y": column, "x": np.zeros(n)})
+    tracemalloc.start()
+    y = labels(table, "y", "a table")
+    assert volume_columns(table) == []
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert y.tolist()[:3] == ["sick", "well", "sick"]
+    assert peak < 2 * y.nbytes
