@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
-from importlib.metadata import distribution
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 from raysel.core.credentials import bare_uri, without_credentials
@@ -115,8 +115,40 @@ def _is_half_made(store: Path) -> bool:
             )
     except sqlite3.DatabaseError:  # locked, damaged or no database, as MLflow says then
         return False
-    known = schema_version()
-    return known is not None and version != (known,)
+    if schema_version() is None or (version is not None and _is_later(*version)):
+        return False
+    return version != (schema_version(),)
+
+
+def other_version(store: Path) -> str:
+    """Say that a store holds what another version of MLflow wrote, and what to do; empty if not, or if it is in use.
+
+    MLflow would upgrade some stores of earlier versions in the background, without a word or a copy.
+    """
+    try:
+        with closing(sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True)) as found:
+            found.execute("PRAGMA busy_timeout = 0")
+            found.execute("SELECT 1 FROM experiments, runs LIMIT 1")  # another program has none
+            (version,) = found.execute(f"SELECT * FROM {VERSION}").fetchone() or ("",)  # noqa: S608
+    except sqlite3.Error:  # new, in use or no store of MLflow: the upload says more
+        return ""
+    if _is_later(version):
+        return _of_later()
+    if not _is_earlier(version) or _is_half_made(store):
+        return ""
+    return (
+        f"was made by an earlier version of MLflow: copy it, then upgrade it by python -m mlflow db upgrade "
+        f"sqlite:///{store.absolute()}"
+    )
+
+
+def _of_later() -> str:
+    here = _installed().version
+    return f"was made by a later version of MLflow than {here}, which is installed: install that version"
+
+
+def _installed() -> Distribution:
+    return distribution("mlflow")
 
 
 @cache
@@ -125,20 +157,28 @@ def schema_version() -> str | None:
 
     None where the migrations are not written as expected.
     """
-    migrations = Path(
-        str(distribution("mlflow").locate_file("mlflow/store/db_migrations/versions"))
-    )
-    texts = [path.read_text(encoding="utf-8") for path in migrations.glob("*.py")]
-    made, followed = (
-        {
-            version
-            for text in texts
-            for version in re.findall(rf'^{name} = "(\w+)"', text, re.MULTILINE)
-        }
-        for name in ("revision", "down_revision")
-    )
-    last = made - followed
-    return last.pop() if len(last) == 1 else None
+    last = _migrations("revision") - _migrations("down_revision")
+    return min(last) if len(last) == 1 else None
+
+
+def _is_later(version: str) -> bool:
+    """Return whether the installed MLflow does not know a version of the tables."""
+    known = schema_version()
+    return bool(version) and known is not None and version not in _migrations("revision")
+
+
+def _is_earlier(version: str) -> bool:
+    """Return whether the installed MLflow has a migration from a version of the tables to a later one."""
+    return version in _migrations("down_revision")
+
+
+@cache
+def _migrations(name: str) -> frozenset[str]:
+    """Return the versions that the migrations of the installed MLflow make, or that they follow."""
+    folder = Path(str(_installed().locate_file("mlflow/store/db_migrations/versions")))
+    pattern = re.compile(rf'^{name} = "(\w+)"', re.MULTILINE)
+    texts = (path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    return frozenset(version for text in texts for version in pattern.findall(text))
 
 
 def _has_content(store: Path) -> bool:
@@ -152,7 +192,11 @@ _STATUS = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error res
 _ANEW = "move it away and upload each study again (python -m raysel.tune --replay DIR)"
 _UPGRADE = "run `mlflow db upgrade` on a copy and put that in its place"
 _LOCKED = "database is locked"
-_OTHER_TABLES = r"(table|index) \S+ already exists|duplicate column|no such (table|column|index)|out-of-date|locate revision"
+_OTHER_TABLES = (
+    r"(table|index) \S+ already exists|duplicate column|no such (table|column|index)|out-of-date"
+)
+#: Version of the tables in MLflow's and Alembic's errors.
+_FOUND = re.compile(r"found version (\w+)|locate revision identified by '(\w+)'")
 _MOVED = "SQLITE_READONLY_DBMOVED"
 _ELSEWHERE = "put it back, or use another experiment (--replay DIR --set tracking.experiment=NAME)"
 _AGAIN = "upload the study again (python -m raysel.tune --replay DIR)"
@@ -233,6 +277,8 @@ def failure_sentence(error: Exception, uri: str) -> str:
         return f"{place} answered {_of_status(status, text)}"
     if _is_being_made(text, uri):
         return f"{place} was being made by another program, e.g. an MLflow server; {_AGAIN}"
+    if (found := _FOUND.search(text)) and _is_later(found[1] or found[2]):
+        return f"{place} {_of_later()}, or use another store (--set tracking.uri=URI)"
     for pattern, meaning in _MEANINGS:
         if re.search(pattern, text):
             return f"{place} {meaning}"

@@ -27,6 +27,7 @@ from raysel.core.credentials import (
 )
 from raysel.core.errors import ConfigError
 from raysel.core.files import result_path
+from raysel.tracking.mlflow_store import other_version
 
 # MLflow's own schemes, listed here because importing MLflow takes seconds.
 _SCHEMES = (
@@ -77,7 +78,9 @@ def absolute_uri(uri: str) -> str:
 
 
 def check_store(uri: str) -> None:
-    """Check that MLflow's store, if it is a sqlite file, can be written; a server is asked by the upload only.
+    """Check that MLflow's store, if it is a sqlite file, can be written and is of the installed version of MLflow.
+
+    A server is asked by the upload only.
 
     A folder of files, in which MLflow kept runs in earlier times, is refused as MLflow refuses it.
     """
@@ -99,6 +102,10 @@ def check_store(uri: str) -> None:
             f"MLflow's store {path} cannot be written{where}: {error.strerror}; set tracking.uri or "
             "MLFLOW_TRACKING_URI to a place that can, or start the command in another directory."
         ) from error
+    if problem := other_version(path):
+        raise ConfigError(
+            f"MLflow's store {path} {problem}. Or use another store, e.g. --set tracking.uri=sqlite:///new.db"
+        )
 
 
 def _refuse_folder(uri: str) -> None:

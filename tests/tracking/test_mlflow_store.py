@@ -238,6 +238,63 @@ def test_a_folder_as_a_store_is_refused_before_a_study_as_mlflow_refuses_it(uri,
     check_store(absolute_uri(uri))
 
 
+def give_version(store: Path, version: str) -> None:
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("INSERT INTO runs (run_uuid) VALUES ('a')")
+        connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
+
+
+@pytest.mark.parametrize("way", ["later", "earlier"])
+def test_a_store_of_another_version_of_mlflow_is_refused_before_a_study(way, store, tmp_path):
+    import mlflow  # noqa: PLC0415 - takes seconds
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
+
+    shutil.copy(store, tmp_path / "mlflow.db")
+    scripts = ScriptDirectory(str(Path(mlflow.__file__).parent / "store" / "db_migrations"))
+    check_store(f"sqlite:///{tmp_path}/mlflow.db")
+    head = scripts.get_revision(scripts.get_current_head())
+    give_version(tmp_path / "mlflow.db", "f" * 12 if way == "later" else head.down_revision)
+    before = (tmp_path / "mlflow.db").read_bytes()
+    mend = {"later": "install that version", "earlier": "python -m mlflow db upgrade sqlite:///"}
+    with pytest.raises(ConfigError) as caught:
+        check_store(f"sqlite:///{tmp_path}/mlflow.db")
+    assert f"was made by a{'n' if way == 'earlier' else ''} {way} version" in str(caught.value)
+    assert mend[way] in str(caught.value)
+    assert (tmp_path / "mlflow.db").read_bytes() == before
+
+
+def test_a_store_of_a_later_version_of_mlflow_is_not_moved_aside_though_it_has_no_runs(
+    store, tmp_path
+):
+    from mlflow import MlflowException  # noqa: PLC0415 - takes seconds
+
+    from raysel.tracking.mlflow_store import failure_sentence  # noqa: PLC0415
+
+    shutil.copy(store, tmp_path / "mlflow.db")
+    give_version(tmp_path / "mlflow.db", "f" * 12)
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as connection, connection:
+        connection.execute("DELETE FROM runs")
+    before = (tmp_path / "mlflow.db").read_bytes()
+    with pytest.raises(MlflowException) as caught:
+        open_store(tmp_path / "mlflow.db")
+    said = failure_sentence(caught.value, f"sqlite:///{tmp_path}/mlflow.db")
+    assert "was made by a later version of MLflow" in said
+    assert (tmp_path / "mlflow.db").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["mlflow.db"]
+
+
+def test_the_version_of_a_store_in_use_or_of_another_program_is_not_asked(store, tmp_path):
+    shutil.copy(store, tmp_path / "mlflow.db")
+    give_version(tmp_path / "mlflow.db", "f" * 12)
+    with closing(sqlite3.connect(tmp_path / "mlflow.db", isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        check_store(f"sqlite:///{tmp_path}/mlflow.db")
+    with closing(sqlite3.connect(tmp_path / "own.db")) as connection, connection:
+        connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
+        connection.execute("INSERT INTO alembic_version VALUES ('aaaa')")
+    check_store(f"sqlite:///{tmp_path}/own.db")
+
+
 def test_other_stores_are_no_folders(tmp_path):
     others = ("databricks", "http://127.0.0.1:5000", "postgresql://host/db")
     for uri in (*others, f"sqlite:///{tmp_path}/mlflow.db"):
