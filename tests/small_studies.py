@@ -56,7 +56,7 @@ class NoUpload:
     def follow(self, _: StudyDirectory) -> NoUpload:
         return self
 
-    def finish(self, patience: float = 0.0) -> dict[str, Any]:
+    def finish(self, patience: float = 0.0, say: Any = None) -> dict[str, Any]:
         return {}
 
 

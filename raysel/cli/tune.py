@@ -275,7 +275,7 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
     note_place(uri)
     note_names({key: name for key, name in given.items() if name}, stored.id)
     with directory.open(0):  # a running study uploads its journal itself
-        status = replay(directory, uri, given)
+        status = replay(directory, uri, given, out.print)
     for text in notices(map(tracking_status, (directory, *started_members(directory)))):
         out.print(text)
     if status["error"]:

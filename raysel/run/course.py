@@ -125,17 +125,19 @@ def resume(
 
 
 @contextmanager
-def uploading(uploader: UploadT, say: Callable[[str], None]) -> Iterator[UploadT]:
-    """Finish an upload once the context ends; after an error it waits for seconds only."""
+def uploading(
+    uploader: UploadT, enter: Callable[[str], None], say: Callable[[str], None]
+) -> Iterator[UploadT]:
+    """Finish an upload once the context ends, and say what is waited for; after an error it waits for seconds only."""
     try:
         yield uploader
     except BaseException:
         if not was_terminated():  # SIGKILL may follow SIGTERM soon; the uploader finishes by itself
-            say("uploading remaining runs to MLflow")
+            enter("uploading remaining runs to MLflow")
             uploader.finish(patience=5)
         raise
-    say("uploading remaining runs to MLflow")
-    uploader.finish()
+    enter("uploading remaining runs to MLflow")
+    uploader.finish(say=say)
 
 
 @dataclass
@@ -171,7 +173,7 @@ class _Course:
             if self.study.findings.storable and (problem := key_problem()):
                 log.message(f"the models will not be trusted: {problem}")
             upload = (
-                uploading(start_upload(self.directory), log.enter_phase)
+                uploading(start_upload(self.directory), log.enter_phase, log.message)
                 if start_upload
                 else nullcontext()
             )

@@ -172,7 +172,7 @@ class _Course:
         with sigterm_as_interrupt(), ExitStack() as stack:
             uploader = None
             if uploads:
-                started = course.uploading(MLflowUploader(self.directory), self._say)
+                started = course.uploading(MLflowUploader(self.directory), self._say, self._say)
                 uploader = stack.enter_context(started)
             with self.session:
                 for number, entry in enumerate(record.members):

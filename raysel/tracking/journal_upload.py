@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from raysel.config import load_comparison
-from raysel.core.credentials import changed_variables
+from raysel.core.credentials import bare_uri, changed_variables
 from raysel.core.errors import RayselError
 from raysel.core.files import read_again, read_json
 from raysel.evaluation.records import RefitRecord, TrialRecord
@@ -37,6 +38,10 @@ from raysel.tracking.records import EndRecord, Record, StudyRecord
 _POLL_SECONDS = 0.2
 #: Longest time between two attempts, which doubles from one second on.
 _RETRY_SECONDS = 4
+#: Seconds for which a store that another program has locked is waited for.
+LOCKED_SECONDS = 180.0
+#: Seconds between two sentences on an upload that is waited for.
+TOLD_SECONDS = 20.0
 #: Types of the values of the state, and its keys that name something of MLflow.
 _KINDS = {
     "complete": bool,
@@ -45,6 +50,7 @@ _KINDS = {
     "error": str,
     "notice": str,
     "problem": str,
+    "place": str,
 }
 _IDS = ("experiment_id", "study_run_id", "run_id", "view")
 
@@ -74,6 +80,20 @@ def notices(states: Iterable[Mapping[str, Any]]) -> list[str]:
     return [text for state in states for key in ("notice", "problem") if (text := state.get(key))]
 
 
+def waiting_words(states: Iterable[Mapping[str, Any]]) -> str:
+    """Return a sentence on uploads that are waited for: how much MLflow has of them, and why there is not more."""
+    states = list(states)
+    n = sum(state["logged"] for state in states)
+    error = next((state["error"] for state in states if state["error"]), "")
+    return f"still waiting for {named_place(states)}, which has {n} records so far{': ' if error else ''}{error}"
+
+
+def named_place(states: Iterable[Mapping[str, Any]]) -> str:
+    """Return where uploads go to, as far as it is known."""
+    place = next((state["place"] for state in states if state.get("place")), "")
+    return f"MLflow at {place}" if place else "MLflow"
+
+
 class _GivenUpError(Exception):
     """MLflow fails, and the study does not run any more; the state has the error."""
 
@@ -100,14 +120,18 @@ class _Upload:
         """Return what an action returns, which is tried again after an error as long as the driver runs."""
         from raysel.tracking.mlflow_store import failure_sentence, is_locked  # noqa: PLC0415 - seconds to import
 
+        self.show(place=bare_uri(uri))
+        until = time.monotonic() + LOCKED_SECONDS
         for number in itertools.count():
             try:
                 if number:
                     before_next()
                 return action()
             except Exception as error:  # servers and databases raise many kinds of errors  # noqa: BLE001
-                self.show(error=failure_sentence(error, uri), locked=is_locked(error, uri))
-                if self._driver is None or not is_alive(self._driver):
+                locked = is_locked(error, uri)
+                self.show(error=failure_sentence(error, uri), locked=locked)
+                waits = locked and time.monotonic() < until
+                if not waits and (self._driver is None or not is_alive(self._driver)):
                     break
                 time.sleep(min(2**number, _RETRY_SECONDS))
         raise _GivenUpError
@@ -210,15 +234,39 @@ def upload_comparison(
     return False
 
 
-def replay(directory: StudyDirectory, uri: str, names: Names = _NO_NAMES) -> dict[str, Any]:
-    """Upload a study or a comparison that has ended."""
-    if directory.members.exists():
-        upload_comparison(
-            directory, [member.path.name for member in started_members(directory)], None, uri, names
-        )
-    else:
-        upload_study(directory, None, uri, names=names)
+def replay(
+    directory: StudyDirectory,
+    uri: str,
+    names: Names = _NO_NAMES,
+    say: Callable[[str], object] = lambda _: None,
+) -> dict[str, Any]:
+    """Upload a study or a comparison that has ended, and say what is waited for if it takes long."""
+    members = started_members(directory)
+    with _telling([*members, directory], say):
+        if directory.members.exists():
+            folders = [member.path.name for member in members]
+            upload_comparison(directory, folders, None, uri, names)
+        else:
+            upload_study(directory, None, uri, names=names)
     return tracking_status(directory)
+
+
+@contextmanager
+def _telling(directories: Sequence[StudyDirectory], say: Callable[[str], object]) -> Iterator[None]:
+    """Say again and again what is waited for."""
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(TOLD_SECONDS):
+            say(waiting_words(map(tracking_status, directories)))
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _grouped(

@@ -77,8 +77,11 @@ class DatabaseClient:
                 ).fetchone()
                 if found is None or _is_path(found[0]):
                     return cls(connection, path)
-        except sqlite3.Error:  # which MLflow's client meets again, and says what it means
-            pass
+        except sqlite3.Error as error:
+            connection.close()
+            if "locked" in str(error):  # MLflow would try again for minutes, without a word
+                raise
+            return None  # MLflow's client meets the error again, and says what it means
         connection.close()
         return None
 

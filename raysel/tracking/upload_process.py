@@ -12,15 +12,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from raysel.core.credentials import from_pipe, to_pipe
 from raysel.core.files import write_text_atomically
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal_upload import tracking_status, upload_comparison, upload_study
+from raysel.tracking.journal_upload import (
+    LOCKED_SECONDS,
+    TOLD_SECONDS,
+    named_place,
+    tracking_status,
+    upload_comparison,
+    upload_study,
+    waiting_words,
+)
 
 #: Leaves the CPUs to the solvers, also while it imports. Linux may share them among sessions first, whatever the nice
 #: values within each: see "The autogroup feature" in sched(7).
@@ -39,11 +47,19 @@ raise SystemExit(main())
 """
 
 
+#: Function that shows a sentence to the user.
+Say: TypeAlias = Callable[[str], object]
+
+
+def quiet(_: str) -> None:
+    """Say nothing."""
+
+
 class Upload(Protocol):
     """Upload of a study's journal that goes on while the study runs."""
 
-    def finish(self, patience: float = 60.0) -> object:
-        """Wait until everything is uploaded or the upload makes no progress."""
+    def finish(self, patience: float = 60.0, say: Say = quiet) -> object:
+        """Wait until everything is uploaded or the upload makes no progress, and say what is waited for."""
 
 
 class MLflowUploader:
@@ -74,13 +90,14 @@ class MLflowUploader:
         self._send(f"{member.path.name}\n")
         return MemberUpload()
 
-    def finish(self, patience: float = 60.0) -> dict[str, Any]:
+    def finish(self, patience: float = 60.0, say: Say = quiet) -> dict[str, Any]:
         """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait.
 
         It also makes progress where it computes: on a busy machine the imports or a new database take minutes.
         """
         moved, last = time.monotonic(), (-1, 0)
-        limit = patience
+        told, limit = moved, patience
+        share_processors(self._process.pid)
         try:
             self._send("", last=True)
             while self._process.poll() is None:
@@ -91,11 +108,15 @@ class MLflowUploader:
                     sum(state["logged"] for state in states),
                     _processor_seconds(self._process.pid),
                 )
+                now = time.monotonic()
                 if done != last:
-                    moved, last = time.monotonic(), done
+                    moved, last = now, done
                 limit = _waiting_limit(states, patience)
-                if time.monotonic() - moved > limit:
+                if now - moved > limit:
                     break
+                if now - told > TOLD_SECONDS:
+                    told = now
+                    say(waiting_words(states))
                 time.sleep(0.05)
             else:
                 limit = math.inf  # it has ended by itself
@@ -130,7 +151,7 @@ class MLflowUploader:
         """Record that MLflow did not answer, where the upload was given up without an error."""
         status = tracking_status(self._directory)
         if not status["complete"] and not status["error"] and seconds != math.inf:
-            status["error"] = f"MLflow gave no answer for {seconds:g} s"
+            status["error"] = f"{named_place([status])} gave no answer for {seconds:g} s"
             with suppress(OSError):
                 write_text_atomically(self._directory.tracking, json.dumps(status), durable=False)
         return status
@@ -139,8 +160,14 @@ class MLflowUploader:
 class MemberUpload:
     """Handle of a member's upload, which goes on while the next members run."""
 
-    def finish(self, patience: float = 60.0) -> None:
+    def finish(self, patience: float = 60.0, say: Say = quiet) -> None:
         """Return at once: `MLflowUploader.finish` waits for all members."""
+
+
+def share_processors(pid: int) -> None:
+    """Let a session that left the processors to others have its share of them again, once it is waited for."""
+    with suppress(OSError):
+        Path(f"/proc/{pid}/autogroup").write_text("0", encoding="utf-8")
 
 
 def _processor_seconds(pid: int) -> int:
@@ -161,7 +188,7 @@ def _waiting_limit(states: Iterable[Mapping[str, Any]], patience: float) -> floa
     """Seconds without progress after which an upload is given up."""
     failed = [state for state in states if state["error"]]
     if any(state.get("locked") for state in failed):
-        return 3 * patience
+        return LOCKED_SECONDS
     return min(patience, 5.0) if failed else patience
 
 

@@ -25,7 +25,7 @@ from mlflow_servers import free_port, keys_of, local_study, runs_in
 
 from raysel.core.credentials import HIDDEN, keep_credentials
 from raysel.core.errors import DirectoryError
-from raysel.tracking import upload_process
+from raysel.tracking import journal_upload, upload_process
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
 from raysel.tracking.journal import Journal, read_journal, read_records
 from raysel.tracking.journal_upload import replay, tracking_status, upload_study
@@ -208,6 +208,21 @@ def test_the_process_leaves_the_processors_to_others():
     assert int(told.stdout) == min(os.nice(0) + 10, 19)
 
 
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="a kernel without groups")
+def test_a_process_that_is_waited_for_has_its_share_of_the_processors_again():
+    leaves, _ = upload_process._PROGRAM.split(MAIN)
+    command = [sys.executable, "-c", f"{leaves}print(flush=True); input()"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
+    with subprocess.Popen(command, **pipes) as process:
+        process.stdout.readline()
+        group = Path(f"/proc/{process.pid}/autogroup")
+        before = group.read_text().split()[-1]
+        upload_process.share_processors(process.pid)
+        after = group.read_text().split()[-1]
+        process.communicate(b"\n")
+    assert (before, after) == ("10", "0")
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_upload_process")
 @pytest.mark.parametrize("of_comparison", [False, True])
@@ -239,14 +254,18 @@ def test_credentials_are_sent_that_neither_the_arguments_nor_a_file_have(
 
 
 @pytest.mark.slow
-def test_a_server_without_an_end_is_left_and_that_is_said(directory_of):
+def test_a_server_without_an_end_is_left_and_that_is_said(directory_of, monkeypatch):
     with answering(drops) as uri:
         uploader = MLflowUploader(directory_of(uri))
         before = time.monotonic()
-        status = uploader.finish(patience=2)
+        told: list[str] = []
+        monkeypatch.setattr(upload_process, "TOLD_SECONDS", 1.0)
+        status = uploader.finish(patience=2, say=told.append)
         assert time.monotonic() - before < 30
     assert status == tracking_status(uploader._directory)
-    assert status["error"] == "MLflow gave no answer for 2 s"
+    place = uri.replace(f"ada:{SECRET}@", "")
+    assert told[-1] == f"still waiting for MLflow at {place}, which has 0 records so far"
+    assert status["error"] == f"MLflow at {place} gave no answer for 2 s"
     assert (status["complete"], status["logged"]) == (False, 0)
     assert uploader._process.returncode is not None
 
@@ -390,6 +409,41 @@ def test_a_store_that_another_program_has_locked_gets_everything_once(directory_
         writer.execute("COMMIT")
     assert uploader.finish()["complete"]
     assert_uploaded(uri, directory)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_freed", [True, False])
+def test_a_replay_waits_for_a_locked_store_and_says_so(
+    directory_of, tmp_path, monkeypatch, is_freed
+):
+    from raysel.tracking.mlflow_store import _new_content  # noqa: PLC0415 - takes seconds
+
+    monkeypatch.setattr("raysel.tracking.mlflow_database._TIMEOUT", 0.05)
+    monkeypatch.setattr(journal_upload, "TOLD_SECONDS", 0.1)
+    monkeypatch.setattr(journal_upload, "LOCKED_SECONDS", 600.0 if is_freed else 0.5)
+    store = tmp_path / "mlflow.db"
+    store.write_bytes(_new_content())
+    uri, told, freed = f"sqlite:///{store}", [], threading.Event()
+    directory = directory_of(uri)
+    is_locked = f"MLflow at {uri} is locked by another program that writes to it"
+
+    with sqlite3.connect(store, isolation_level=None, check_same_thread=False) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+
+        def say(text: str) -> None:
+            told.append(text)
+            if is_freed and is_locked in text and not freed.is_set():
+                writer.execute("COMMIT")
+                freed.set()
+
+        status = replay(directory, uri, say=say)
+    assert told[-1].startswith(f"still waiting for MLflow at {uri}, which has ")
+    assert status["complete"] == is_freed
+    if is_freed:
+        assert any(f"which has 0 records so far: {is_locked}" in text for text in told)
+        assert_uploaded(uri, directory)
+    else:
+        assert is_locked in status["error"]
 
 
 @pytest.mark.slow
