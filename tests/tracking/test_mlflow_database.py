@@ -17,7 +17,7 @@ from raysel.base.models import load_model, save_model, trusted_types, types_with
 from raysel.baselines.univariate_filters import FisherScore
 from raysel.data.scaling import UnitScaler
 from raysel.evaluation.records import TrialRecord
-from raysel.tracking import mlflow_database, mlflow_store
+from raysel.tracking import journal_upload, mlflow_database, mlflow_store
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_records
 from raysel.tracking.journal_upload import tracking_status, upload_study
@@ -129,6 +129,7 @@ def test_trials_of_one_transaction_are_all_there_or_none(finished_study, tmp_pat
             raise sqlite3.OperationalError(text)
 
     monkeypatch.setattr(StudyRuns, "_log_fit", fail)
+    monkeypatch.setattr(journal_upload, "LOCKED_SECONDS", 0.0)
     assert not upload_study(directory, None, "sqlite:///other.db")
     assert tracking_status(directory)["locked"]
     assert sum(rows_of(tmp_path / "other.db")["runs"].values()) == 1  # the study's own
