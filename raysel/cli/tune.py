@@ -41,6 +41,7 @@ from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirect
 from raysel.tracking.journal_upload import notices, replay, tracking_status
 from raysel.tracking.places import (
     absolute_uri,
+    check_experiment,
     check_names,
     check_place,
     check_store,
@@ -272,6 +273,9 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
         check_names(stored_names, stored.id, path, given)
     uri = absolute_uri(keep_credentials(uri))
     check_store(uri)
+    by_default = "experiment" in given or stored.experiment == stored.name
+    if by_default and not given.get("experiment"):
+        check_experiment(uri, stored.name, stored.id, path)
     note_place(uri)
     note_names({key: name for key, name in given.items() if name}, stored.id)
     with directory.open(0):  # a running study uploads its journal itself

@@ -44,7 +44,7 @@ from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, last_end
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener, Progress, StudyLog
-from raysel.tracking.places import check_store, missing_credentials, note_places
+from raysel.tracking.places import check_experiment, check_store, missing_credentials, note_places
 from raysel.tracking.records import StudyRecord
 from raysel.tracking.upload_process import MLflowUploader, Upload
 
@@ -115,6 +115,9 @@ def resume(
         record = resumed_record(study, stored.study, directory.path)
         stored.check(study, record)
         check_upload(study.config, record.uri)
+        uploaded = start_upload is not None and study.config.tracking.mlflow
+        if uploaded and record.experiment == record.name:
+            check_experiment(record.uri, record.name, record.id, directory.path)
         note_places(study.config, record.uri, record.id)
         write_config(directory, study.config)
         with Journal(directory.journal, lock) as journal:

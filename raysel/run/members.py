@@ -41,6 +41,7 @@ from raysel.tracking.journal_upload import tracking_status
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener
 from raysel.tracking.places import (
+    check_experiment,
     check_place,
     is_same_place,
     names_in_mlflow,
@@ -120,6 +121,8 @@ def resume(
             check_place("tracking.uri", uri, directory.path)
         course.check_upload(config, uri)
         record = comparison.record(id_=before.id, uri=uri, started=before.started)
+        if config.tracking.mlflow and record.experiment == record.name:
+            check_experiment(uri, record.name, record.id, directory.path)
         _note_places(comparison, record)
         course.write_config(directory, comparison.config)
         record.write(directory, lock)
@@ -276,7 +279,8 @@ def _tell(listeners: Sequence[Listener], text: str) -> None:
 def _note_places(comparison: Comparison, record: ComparisonRecord) -> None:
     note_place(record.uri)
     for study in comparison.studies.values():
-        note_names(names_in_mlflow(vars(study.config.tracking), record.name), record.id)
+        names = names_in_mlflow(vars(study.config.tracking), record.name)
+        note_names({"experiment": record.name, **names}, record.id)
 
 
 def _check_resources(comparison: Comparison, address: str | None) -> None:

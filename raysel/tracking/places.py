@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from raysel.config import StudyConfig
 from raysel.core.credentials import (
     bare_uri,
+    changed_variables,
     keep_credentials,
     lacks_credentials,
     user_of,
@@ -217,6 +218,24 @@ def check_names(
             )
 
 
+def check_experiment(uri: str, name: str, study_id: str, directory: Path) -> None:
+    """Check that a study that this account has not started is not added to an experiment of other studies by its name.
+
+    The store is asked only for a study that is not noted; one that cannot be asked now is asked again by the upload.
+    """
+    from raysel.tracking.mlflow_experiment import holds_only_others  # noqa: PLC0415 - takes seconds to import
+
+    if _name("experiment", name, study_id) in _noted():
+        return
+    target, variables = connection(uri)
+    with changed_variables(variables):
+        if holds_only_others(target, name, study_id):
+            raise ConfigError(
+                f"tracking.experiment: {name} has runs of other studies or a description, and {directory} may be a "
+                "stranger's: give another name by --set tracking.experiment=NAME."
+            )
+
+
 def names_in_mlflow(tracking: Mapping[str, Any], default: str) -> dict[str, Any]:
     """Return the experiment and the registered model that a section ``tracking`` names, by key, without the default."""
     named = {key: tracking.get(key) for key in ("experiment", "register")}
@@ -266,7 +285,8 @@ def note_places(config: StudyConfig, uri: str, study_id: str) -> None:
     """Note the places of a study that starts or is resumed: its MLflow store, its names there, and its data's
     servers.
     """
-    note_names(names_in_mlflow(vars(config.tracking), config.name), study_id)
+    names = names_in_mlflow(vars(config.tracking), config.name)
+    note_names({"experiment": config.name, **names}, study_id)
     for place in (uri, *data_on_servers(config).values()):
         note_place(place)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import shutil
 import threading
 
 import pytest
@@ -85,7 +86,7 @@ def test_a_study_of_ones_own_is_resumed_by_one_command(stranger):
     )  # as the start of the study does
     check_stored_places(study.config, (), stranger)
     (noted,) = (stranger.parent / "state/raysel").iterdir()
-    assert noted.read_text() == "https://mlflow.example\n"
+    assert noted.read_text().splitlines()[1:] == ["https://mlflow.example"]
     assert noted.stat().st_mode & 0o777 == 0o600
 
 
@@ -178,3 +179,76 @@ def test_the_output_of_a_stored_configuration_is_not_used(stranger, tmp_path):
     study = prepare_study(None, resumed=StudyDirectory(copied(stranger, tmp_path / "other")))
     assert study.config.output
     assert not (tmp_path / "victim").exists()
+
+
+@pytest.fixture(scope="module")
+def own_store(tmp_path_factory):
+    """A store whose experiment of one study of this account a person has described."""
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
+
+    path = tmp_path_factory.mktemp("own") / "mlflow.db"
+    client = MlflowClient(f"sqlite:///{path}")
+    experiment = client.create_experiment("mine", tags={"mlflow.note.content": "My description"})
+    client.create_run(experiment, tags={"raysel.study": "first", "raysel.key": "study"})
+    return path
+
+
+def content(uri):
+    """Tags of the experiment and studies of its runs."""
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
+
+    client = MlflowClient(uri)
+    (found,) = client.search_experiments(filter_string="name = 'mine'")
+    runs = client.search_runs([found.experiment_id])
+    return dict(found.tags), {run.data.tags["raysel.study"] for run in runs}
+
+
+def named_mine(study, tmp_path, own_store):
+    """Name a study as the experiment of the store, and return the URI of a copy of the store."""
+    change_journal(study, "study", lambda line: line.update(name="mine", experiment="mine"))
+    change_journal(study, "study", lambda line: line["config"].update(name="mine"))
+    change_config(study, name="mine")
+    shutil.copy(own_store, tmp_path / "mlflow.db")
+    return f"sqlite:///{tmp_path}/mlflow.db"
+
+
+def test_a_study_named_as_an_experiment_of_others_is_not_added_to_it(
+    stranger, tmp_path, own_store, capfd
+):
+    uri = named_mine(stranger, tmp_path, own_store)
+    before = content(uri)
+    into = ["--set", f"tracking.uri={uri}"]
+    unnamed = ["--set", "tracking.experiment=null"]
+    for command in ("--replay", "--resume"):
+        for further in ([], unnamed):
+            assert tune.main([command, str(stranger), *into, *further]) == 2
+            assert "tracking.experiment: mine has runs of other studies" in capfd.readouterr().err
+    change_journal(stranger, "study", lambda line: line.update(id="' or x = 'y"))
+    assert tune.main(["--replay", str(stranger), *into]) == 2
+    assert content(uri) == before
+
+
+def test_a_second_study_of_ones_own_is_added_to_the_experiment_of_its_name(
+    stranger, tmp_path, own_store
+):
+    uri = named_mine(stranger, tmp_path, own_store)
+    stored = raysel.open_study(stranger).stored.study
+    study = Study.prepare(load_config({**stored.config, "name": "mine"}))
+    note_places(study.config, uri, stored.id)  # as the start of the study does
+    assert tune.main(["--replay", str(stranger), "--set", f"tracking.uri={uri}"]) == 0
+    tags, studies = content(uri)
+    assert tags["mlflow.note.content"] == "My description"
+    assert studies == {"first", stored.id}
+    (tmp_path / "state/raysel/places").unlink()  # the runs of the study tell
+    assert tune.main(["--replay", str(stranger), "--set", f"tracking.uri={uri}"]) == 0
+
+
+def test_a_study_named_as_no_experiment_or_with_the_name_given_again_is_uploaded(
+    stranger, tmp_path, own_store
+):
+    uri = named_mine(stranger, tmp_path, own_store)
+    into = ["--replay", str(stranger), "--set", f"tracking.uri={uri}", "--set"]
+    assert tune.main([*into, "tracking.experiment=theirs"]) == 0
+    assert content(uri)[1] == {"first"}
+    assert tune.main([*into, "tracking.experiment=mine"]) == 0
+    assert len(content(uri)[1]) == 2
