@@ -12,9 +12,9 @@ from raysel.core.errors import DataError
 _COMPRESSED = ("data", "indices", "indptr")
 #: Arrays that `scipy.sparse.save_npz` writes of a matrix in any format.
 _SAVED = {"data", "format", "shape"}
-_BY_SCIPY = "scipy.sparse.load_npz"
+_BY_SCIPY = "scipy.sparse.load_npz(...)"
 _OF_ARRAYS = f"scipy.sparse.csr_matrix(({', '.join(_COMPRESSED)}))"
-_MATRIX_MARKET = ("in Matrix Market's format", "scipy.io.mmread")
+_MATRIX_MARKET = ("in Matrix Market's format", "scipy.io.mmread(...)")
 _SVMLIGHT = ("in SVMlight's format", "sklearn.datasets.load_svmlight_file(...)[0]")
 #: Suffixes of files of sparse matrices: the format and what reads it.
 _SUFFIXES = {
@@ -48,7 +48,7 @@ def refuse_sparse_arrays(path: Path, names: Collection[str], name: str = "X") ->
         names = next((s for s in sparse_matrices(beside).values() if path.stem in s), ())
     for matrix, arrays in sparse_matrices(names).items():
         is_saved = arrays >= _SAVED
-        what = "as SciPy saves it" if is_saved else f"(arrays {', '.join(_COMPRESSED)})"
+        what = "as SciPy saves it" if is_saved else f"({', '.join(_COMPRESSED)})"
         place = f"{path}: {matrix}" if matrix else path
         raise _error(place, what, _BY_SCIPY if is_saved else _OF_ARRAYS, name)
 
@@ -75,8 +75,7 @@ def refuse_sparse_files(path: Path) -> None:
 
 def _error(place: object, what: str, reader: str, name: str = "X") -> DataError:
     """Make the error for a sparse matrix."""
-    saved = "X, samples as rows, with y" if name == "X" else name
+    saved = "X, samples as rows, and y" if name == "X" else name
     return DataError(
-        f"{place} is a sparse matrix {what}, and raysel needs all values: save toarray() of {reader} as {saved}, "
-        "in an .npz file."
+        f"{place} is a sparse matrix {what}: save {reader}.toarray() as {saved} in an .npz file."
     )

@@ -9,9 +9,9 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+import refusals
 import scipy.io
 import scipy.sparse
-from refusals import refused
 from sklearn.datasets import dump_svmlight_file
 
 from raysel.data.dataset import Dataset
@@ -22,6 +22,13 @@ Y = np.arange(12) % 2
 PARTS = ("data", "indices", "indptr")
 
 pytestmark = pytest.mark.usefixtures("here")
+
+
+def refused(*arguments, **options):
+    """The refusal, which names all of these in one sentence that is read once."""
+    said = refusals.refused(*arguments, **options)
+    assert max(len(sentence.split()) for sentence in said.split(". ")) <= 25, said
+    return said
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "dia", "bsr"])
@@ -100,4 +107,4 @@ def test_an_array_of_one_axis_is_no_samples(labels):
     np.save("X.npy", np.arange(12.0))
     np.save("labels.npy", Y)
     Path("labels.csv").write_text("\n".join(map(str, Y)))
-    assert "IndexError" not in refused("X.npy", "a row for each sample", labels=labels)
+    assert "IndexError" not in refusals.refused("X.npy", "a row for each sample", labels=labels)
