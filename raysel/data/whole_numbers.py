@@ -50,3 +50,8 @@ def beyond_floats(columns: Mapping[str, Iterable[int]]) -> tuple[str, ...]:
     one = len(rounded) == 1
     names = listed([f"'{name}'" for name in rounded], _NAMED)
     return (f"{'column' if one else 'columns'} {names} hold{'s' if one else ''} {BEYOND_FLOATS}",)
+
+
+def other_notes(notes: Iterable[str]) -> list[str]:
+    """Return the notes of a reader without those on such columns, which are remarks on the data, too."""
+    return [note for note in notes if BEYOND_FLOATS not in note]

@@ -18,6 +18,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.stored_samples import StoredSamples, Summary
 from raysel.data.task_blocks import blocks_of
+from raysel.data.whole_numbers import other_notes
 from raysel.numerics.metrics import is_of_quantities
 from raysel.results.progress import counted
 from raysel.results.texts import confounds_of, number_range, rule_sentence, spaced
@@ -169,7 +170,7 @@ def data_facts(
         )
     if left := list(_left_out(dataset)):
         yield "left out", "; ".join(left)
-    for note in preview.notes if preview else ():
+    for note in other_notes(preview.notes if preview else ()):
         yield "reader", note
 
 

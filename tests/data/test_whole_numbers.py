@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from raysel import init, tune
 from raysel.config.schema import DatasetConfig
 from raysel.data.dataset import Dataset
 from raysel.data.loading import load_dataset, save_dataset
@@ -97,3 +98,14 @@ def test_large_quantities_remain_numbers():
     data = load_dataset("data.csv")
     assert data.is_regression
     np.testing.assert_array_equal(data.y, np.array(values, dtype=np.float64))
+
+
+def test_each_command_says_once_which_features_floats_round(capsys):
+    ids = [2**62 + 3 * i**2 + 1 for i in range(2 * N)]
+    a = np.random.default_rng(0).normal(size=2 * N)
+    frame = pd.DataFrame({"a": a, "b": a**2, "count": ids, "label": ["u", "v"] * N})
+    frame.to_csv("data.csv", index=False)
+    assert init.main(["data.csv", "--output", "study.yaml"]) == 0
+    assert capsys.readouterr().out.count("'count' holds whole numbers") == 1
+    assert tune.main(["study.yaml", "--dry-run"]) == 0
+    assert capsys.readouterr().out.count("'count' holds whole numbers") == 1

@@ -22,6 +22,7 @@ from raysel.core.storage.location import as_uri, parse_location
 from raysel.data.dataset import Dataset
 from raysel.data.formats.compressed import data_stem
 from raysel.data.formats.files import at_home
+from raysel.data.whole_numbers import other_notes
 from raysel.study.definition import Study
 from raysel.study.draft.choices import (
     FOR_LARGE,
@@ -300,8 +301,8 @@ def _findings(data: Recognised) -> dict[str, str]:
     for name in ("exclude_classes", "exclude_labels"):
         if name in options:
             findings["excluded"] = f"{listed(options[name])} ({data.comments[name]})"
-    if dataset.notes:
-        findings["notes"] = "; ".join(dataset.notes)
+    if notes := other_notes(dataset.notes):
+        findings["notes"] = "; ".join(notes)
     return findings
 
 
