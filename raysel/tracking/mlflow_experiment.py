@@ -15,7 +15,6 @@ from typing import Any
 from raysel.core.printing import escaped
 from raysel.tracking.mlflow_client import Client, DatasetEntry, Point, RunData, StoredRun
 from raysel.tracking.mlflow_database import DatabaseClient
-from raysel.tracking.mlflow_notes import NOTE
 from raysel.tracking.mlflow_store import tables_lock
 from raysel.tracking.mlflow_view import RunView
 
@@ -123,29 +122,6 @@ def _client(uri: str, experiment: str) -> Client:
     from raysel.tracking.mlflow_server import ServerClient  # noqa: PLC0415 - MLflow takes seconds to import
 
     return ServerClient(uri)
-
-
-def holds_only_others(uri: str, name: str, study_id: str) -> bool:
-    """Return whether an experiment is described or has runs, and none of a study or comparison; False if unknown."""
-    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds to import
-
-    file = uri.removeprefix("sqlite:///").partition("?")[0]
-    if uri.startswith("sqlite:///") and not Path(file).exists():  # which MLflow would make
-        return False
-    try:
-        client = MlflowClient(uri)
-        found = client.get_experiment_by_name(name)
-        if found is None:
-            return False
-        experiment = [found.experiment_id]
-        plain = re.fullmatch(r"[\w-]+", study_id)  # a stranger's may be any text
-        for tag in ("raysel.study", "raysel.comparison") if plain else ():
-            if client.search_runs(experiment, f"tags.`{tag}` = '{study_id}'", max_results=1):
-                return False
-        others = client.search_runs(experiment, max_results=1)
-    except Exception:  # servers and databases raise many kinds of errors, which the upload names  # noqa: BLE001
-        return False
-    return bool(others or NOTE in found.tags)
 
 
 def allowed_keys(names: Iterable[str]) -> dict[str, str]:

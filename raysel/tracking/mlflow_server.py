@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -22,6 +23,7 @@ from mlflow.entities import (
 from mlflow.tracking import MlflowClient
 
 from raysel.tracking.mlflow_client import DatasetEntry, RunData, StoredRun
+from raysel.tracking.mlflow_notes import NOTE
 
 _BATCH = 1000  # MLflow's own limit
 
@@ -161,3 +163,24 @@ class ServerClient:
 
 def _stored(run: Run) -> StoredRun:
     return StoredRun(run.info.run_id, run.info.status, dict(run.data.tags), dict(run.data.params))
+
+
+def holds_only_others(uri: str, name: str, study_id: str) -> bool:
+    """Return whether an experiment is described or has runs, and none of a study or comparison; False if unknown."""
+    file = uri.removeprefix("sqlite:///").partition("?")[0]
+    if uri.startswith("sqlite:///") and not Path(file).exists():  # which MLflow would make
+        return False
+    try:
+        client = MlflowClient(uri)
+        found = client.get_experiment_by_name(name)
+        if found is None:
+            return False
+        experiment = [found.experiment_id]
+        plain = re.fullmatch(r"[\w-]+", study_id)  # a stranger's may be any text
+        for tag in ("raysel.study", "raysel.comparison") if plain else ():
+            if client.search_runs(experiment, f"tags.`{tag}` = '{study_id}'", max_results=1):
+                return False
+        others = client.search_runs(experiment, max_results=1)
+    except Exception:  # servers and databases raise many kinds of errors, which the upload names  # noqa: BLE001
+        return False
+    return bool(others or NOTE in found.tags)
