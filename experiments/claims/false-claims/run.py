@@ -20,6 +20,7 @@ import leaks
 import nulls
 import places
 import rankings
+import reports
 from trap import COLUMNS, StudyTrap, Trap
 
 #: Number of attempts at each trap.
@@ -35,6 +36,7 @@ TRAPS: dict[str, Trap | StudyTrap] = {
     **audits.TRAPS,
     **batches.TRAPS,
     **consensus.TRAPS,
+    **reports.TRAPS,
 }
 
 
