@@ -641,9 +641,13 @@ def expected_failures(_):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
-        NestedSearch(LogisticRegression(), {"C": [0.1, 1.0]}, outer=2, inner=2),
         NestedSearch(
-            LinearSVC(), {"C": [0.1, 1.0]}, outer=2, inner=2, n_features=[1, 2], judge="knn"
+            LogisticRegression(),
+            {"C": [0.1, 1.0]},
+            outer=2,
+            inner=2,
+            n_features=[1, 2],
+            judge="knn",
         ),
         NestedSearch(Ridge(), {"alpha": [0.1, 1.0]}, outer=2, inner=2, metric="r2"),
     ],
