@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from imblearn.over_sampling import SMOTE
+from imblearn.pipeline import make_pipeline as resampling_pipeline
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest
 from sklearn.neighbors import KNeighborsClassifier
@@ -45,7 +47,18 @@ def nothing_selected(seed: int, _: Path) -> Outcome:
     return _outcome(found, False)
 
 
+def resampled(seed: int, _: Path) -> Outcome:
+    """Samples of noise, of which synthetic ones of the rare class are made before the nearest neighbours' folds."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((100, 6)), (np.arange(100) % 4 == 0).astype(int)
+    pipeline = resampling_pipeline(SMOTE(random_state=seed), KNeighborsClassifier(5))
+    return _outcome(
+        raysel.audit(pipeline, X, y, metric="balanced_accuracy", inner=2, random_state=seed), True
+    )
+
+
 TRAPS = {
     "audit of a careless selection": Trap("careless use does harm", selected_by_all),
+    "audit of SMOTE": Trap("careless use does harm", resampled),
     "audit of a model alone": Trap("no harm is shown", nothing_selected),
 }
