@@ -60,7 +60,7 @@ def place_remark(
         f"in {told}."
     )
     if plan is None:
-        return f"Samples near each other in {where} are alike: for the score of new places, {advice}.\n{figures}"
+        return f"Samples near each other in {where} are alike: for new places, {advice}.\n{figures}"
     return (
         f"Test samples are like training samples near them in {where}: {advice}.\n{figures} The scores are too high "
         "for new places."

@@ -163,7 +163,7 @@ def _by_name(part: Part) -> Iterator[str]:
     if located := names_of_places(own):
         yield (
             f"{' and '.join(located[:_NAMED])} may tell where a sample was measured, and {_are_features(located)}: drop "
-            f"{_them(located)} for the score of new places (dataset.drop), and name blocks in cv.groups."
+            f"{_them(located)} (dataset.drop) for new places, and name blocks in cv.groups."
         )
     if weights := [name for name in own if names_weight(name)]:
         yield (

@@ -58,7 +58,10 @@ def test_pixels_in_any_order_are_remarked_on_by_the_names_or_the_values_of_their
     (said,) = of_places(data)
     assert " and ".join(names) in said
     assert WIDTH < float(re.search(r"times (\S+) wide", said)[1]) < 5 * WIDTH  # .1 at 3 WIDTH
-    assert "cv.groups" in of_places(data, folds(data))[0]
+    (folded,) = of_places(data, folds(data))
+    assert "cv.groups" in folded
+    for remark in (*data_remarks(data), folded):
+        assert len(remark.partition("\n")[0].split()) <= 25, remark
 
 
 def test_larger_blocks_are_asked_for_until_no_test_sample_is_like_a_training_sample_near_it():
