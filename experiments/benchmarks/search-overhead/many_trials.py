@@ -51,15 +51,6 @@ class NoFit(ClassifierMixin, BaseEstimator):
         return np.repeat(self.classes_[:1], len(X))
 
 
-class NoUpload:
-    """Upload of nothing."""
-
-    def __init__(self, directory: StudyDirectory) -> None: ...
-
-    def finish(self, patience: float = 60.0) -> None:
-        """Return at once."""
-
-
 def settings(folder: Path, trials: int, executor: str) -> dict:
     """Return a configuration of so many trials of six fits, two outer folds and the final one with two inner folds."""
     rng = np.random.default_rng(0)
@@ -81,9 +72,7 @@ def run(folder: Path, trials: int, executor: str, *, resumed: bool) -> dict[str,
     study = prepare_study(settings(folder, trials, executor))
     used = make_executor(study, None)
     if resumed:
-        course.resume(
-            study, StudyDirectory(folder / "study"), used, [phases], start_upload=NoUpload
-        )
+        course.resume(study, StudyDirectory(folder / "study"), used, [phases], start_upload=None)
     else:
         course.run(study, folder / "study", used, [phases], start_upload=None)
     ended = phases.began["refitting the winners"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trap import NoUpload, Outcome, Trap, words_of_study
+from trap import Outcome, Trap, words_of_study
 
 from raysel.core.arrays import FloatArray
 from raysel.execution.serial import SerialExecutor
@@ -52,7 +52,7 @@ def attempt(
         "pictures": [],
     }
     study = prepare_study(config)
-    result = course.run(study, folder / "study", SerialExecutor(study), start_upload=NoUpload)
+    result = course.run(study, folder / "study", SerialExecutor(study), start_upload=None)
     place, ranking = result.feature_names.index("clinic"), result.ranking()
     first = int((ranking.fold_ranks[:, place] == 1).sum())
     found = stability_selection(result.path, progress=False, executor="serial")
@@ -89,7 +89,7 @@ def p_values(seed: int, folder: Path, solver: str, words: str) -> Outcome:
         X=X,
         y=y,
     )
-    result = course.run(study, folder / "study", SerialExecutor(study), start_upload=NoUpload)
+    result = course.run(study, folder / "study", SerialExecutor(study), start_upload=None)
     found = permutation_test(result.path, permutations=19, progress=False, executor="serial")
     said = [sentence for sentence in found.sentences() if words in sentence]
     return Outcome(bool(said), {**words_of_study(result), "said": " ".join(said)})

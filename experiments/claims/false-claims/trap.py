@@ -77,17 +77,7 @@ class StudyTrap:
         }
         study = prepare_study(config, X=X, y=y)
         executor = SerialExecutor(study)
-        return course.run(study, folder / "study", executor, start_upload=NoUpload)
-
-
-class NoUpload:
-    """Stands in for the process that uploads to MLflow."""
-
-    def __init__(self, *_: object) -> None:
-        pass
-
-    def finish(self, patience: float = 0.0) -> None:
-        """Nothing to wait for."""
+        return course.run(study, folder / "study", executor, start_upload=None)
 
 
 def words_of_study(result: StudyResult) -> dict[str, str]:
