@@ -26,18 +26,23 @@ class Nearness:
     without_near: float
     #: Where as many others of the same classes are left out at random.
     without_others: float
-    #: Standard score of the difference of the latter two over these random choices.
+    #: Standard score of the loss over these random choices.
     score: float
+
+    @property
+    def loss(self) -> float:
+        """Share of the neighbours that the samples near in place make agree beyond what others of the classes do."""
+        return self.without_others - self.without_near
 
 
 def nearness(
     P: FloatArray, Z: FloatArray, codes: IntArray, rows: IntArray, plan: NestedPlan | None = None
-) -> Nearness | None:
+) -> list[Nearness]:
     """Compare neighbours without the training samples near in place with those without others of the same classes.
 
     P has the places of the samples, Z their features, ``rows`` their positions in the plan. Within the classes places
     are permuted among the training samples, which changes nothing if features do not depend on the place beyond the
-    class. Of the two shares that are left out, the one with the larger score is returned.
+    class. There is one result for each share of the training samples that is left out.
     """
     rng = np.random.default_rng(0)
     sums = np.zeros((1 + _DRAWS, len(_SHARES)))
@@ -49,14 +54,12 @@ def nearness(
         of_all += neighbours.same[:, :N_NEIGHBORS].mean(axis=1).sum()
         n_tests += len(test)
     if not n_tests:
-        return None
+        return []
     without_near, *draws = sums / n_tests
-    spread = np.std(draws, axis=0)
-    others = np.mean(draws, axis=0)
+    spread, others = np.std(draws, axis=0), np.mean(draws, axis=0)
     scores = np.divide(others - without_near, spread, out=np.zeros(len(_SHARES)), where=spread > 0)
-    best = int(scores.argmax())
-    shares = (of_all / n_tests, without_near[best], others[best], scores[best])
-    return Nearness(*map(float, shares))
+    columns = (without_near.tolist(), others.tolist(), scores.tolist())
+    return [Nearness(float(of_all / n_tests), *values) for values in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True)

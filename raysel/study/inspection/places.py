@@ -48,16 +48,18 @@ def place_remark(
     n = len(part.X)
     X = part.X if len(kept) == len(part.names) else part.X[:, kept]
     Z = projected(X, np.arange(n), not part.image, np.random.default_rng(0))
-    near = nearness(P, Z, part.codes, part.rows, plan)
-    if near is None or near.score < _SCORE or near.without_others - near.without_near < _LOSS:
+    looks = nearness(P, Z, part.codes, part.rows, plan)
+    told = [look for look in looks if look.score >= _SCORE and look.loss >= _LOSS]
+    if not told:
         return None
+    near = max(told, key=lambda look: look.loss)
     where, wide = " and ".join(names), f"{_reach(P, deviations(Z, part.codes)):.2g}"
     advice = f"name blocks several times {wide} wide in cv.groups"
-    told = "fifth of the quantity" if is_quantity(part.y) else "label"
+    kind = "fifth of the quantity" if is_quantity(part.y) else "label"
     figures = (
-        f"Of the {N_NEIGHBORS} nearest neighbours in features {near.of_all:.0%} have the same {told}; "
+        f"Of the {N_NEIGHBORS} nearest neighbours in features {near.of_all:.0%} have the same {kind}; "
         f"{near.without_near:.0%} without samples near in place, {near.without_others:.0%} without as many others alike "
-        f"in {told}."
+        f"in {kind}."
     )
     if plan is None:
         return f"Samples near each other in {where} are alike: for new places, {advice}.\n{figures}"
