@@ -29,10 +29,8 @@ SOMETIMES = re.compile(r"\bonly\b|if X had|if they are known|if it had any")
 #: and what public functions return.
 FOR_AUTHORS = [
     *("raysel.base.estimator:Capabilities", "raysel.base.classifiers:TensorSelector"),
-    *(
-        f"raysel.base.models:{name}"
-        for name in ("save_model", "load_model", "trusted_types", "untrusted_types")
-    ),
+    *(f"raysel.base.models:{name}" for name in ("save_model", "load_model", "untrusted_types")),
+    "raysel.base.model_types:trusted_types",
     *("raysel.data.formats.files:RawData", "raysel.data.formats.files:ReadOptions"),
     *("raysel.evaluation.samplers:Sampler", "raysel.execution.executor:Executor"),
     "raysel.results.result:StudyResult",  # which run_study and open_study return

@@ -154,7 +154,7 @@ def test_imports_by_name_are_known():
         if module_of(target) == "raysel.base.registry"
     }
     highest = max(LAYERS[target] for target in BY_NAME["raysel.base.registry"])
-    assert {name for name in users if LAYERS[part(name)] <= highest} == {"raysel.base.models"}
+    assert {name for name in users if LAYERS[part(name)] <= highest} == {"raysel.base.model_types"}
 
 
 def test_a_test_of_imports_sees_what_there_is(tmp_path):

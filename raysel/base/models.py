@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -14,120 +15,56 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from raysel.base.registry import GROUP, OWN
+from raysel.base.model_types import KINDS, imported_estimators, trusted_types
 from raysel.core.errors import DataError
 from raysel.core.machine import check_data_bytes
-from raysel.core.plugins import plugin_targets
 from raysel.core.trust import check_trust, write_signed
 
 _SCHEMA = "schema.json"
-#: Classes of scikit-learn that a model file may hold, by module.
-_CLASSES = {
-    "calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
-    "compose._column_transformer": "ColumnTransformer",
-    "decomposition._pca": "PCA",
-    "discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
-    "dummy": "DummyClassifier DummyRegressor",
-    "ensemble._bagging": "BaggingClassifier BaggingRegressor",
-    "ensemble._forest": "ExtraTreesClassifier ExtraTreesRegressor RandomForestClassifier RandomForestRegressor",
-    "ensemble._weight_boosting": "AdaBoostClassifier AdaBoostRegressor",
-    "feature_selection._from_model": "SelectFromModel",
-    "feature_selection._rfe": "RFE",
-    "feature_selection._univariate_selection": "SelectFdr SelectFpr SelectFwe SelectKBest SelectPercentile",
-    "feature_selection._variance_threshold": "VarianceThreshold",
-    "gaussian_process._gpc": "GaussianProcessClassifier _BinaryGaussianProcessClassifierLaplace",
-    "gaussian_process.kernels": "ConstantKernel Product RBF",
-    "impute._base": "MissingIndicator SimpleImputer",
-    "impute._knn": "KNNImputer",
-    "linear_model._base": "LinearRegression",
-    "linear_model._coordinate_descent": "ElasticNet ElasticNetCV Lasso LassoCV MultiTaskElasticNet "
-    "MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV",
-    "linear_model._huber": "HuberRegressor",
-    "linear_model._logistic": "LogisticRegression LogisticRegressionCV",
-    "linear_model._ridge": "Ridge RidgeCV RidgeClassifier RidgeClassifierCV",
-    "multioutput": "MultiOutputRegressor",
-    "multiclass": "OneVsOneClassifier OneVsRestClassifier _ConstantPredictor",
-    "naive_bayes": "BernoulliNB ComplementNB GaussianNB MultinomialNB",
-    "neighbors._classification": "KNeighborsClassifier",
-    "neighbors._nearest_centroid": "NearestCentroid",
-    "neighbors._regression": "KNeighborsRegressor",
-    "neural_network._multilayer_perceptron": "MLPClassifier MLPRegressor",
-    "neural_network._stochastic_optimizers": "AdamOptimizer SGDOptimizer",
-    "pipeline": "Pipeline",
-    "preprocessing._function_transformer": "FunctionTransformer",
-    "preprocessing._data": "Binarizer MaxAbsScaler MinMaxScaler PowerTransformer QuantileTransformer RobustScaler "
-    "StandardScaler",
-    "preprocessing._encoders": "OneHotEncoder OrdinalEncoder",
-    "preprocessing._label": "LabelBinarizer",
-    "svm._classes": "LinearSVC LinearSVR NuSVC NuSVR SVC SVR",
-    "tree._classes": "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor",
-}
-SKLEARN = frozenset(
-    f"sklearn.{module}.{name}" for module, names in _CLASSES.items() for name in names.split()
-)
-#: Functions of scikit-learn that a model file may name.
-FUNCTIONS = frozenset(
-    {
-        "sklearn.feature_selection._mutual_info.mutual_info_classif",
-        "sklearn.feature_selection._mutual_info.mutual_info_regression",
-        "sklearn.feature_selection._univariate_selection.chi2",
-        "sklearn.feature_selection._univariate_selection.f_classif",
-        "sklearn.feature_selection._univariate_selection.f_regression",
-    }
-)
-
-#: Names that a node of each kind may have; None: any, because skops makes the same of all. ObjectNode is not listed.
-_KINDS: dict[str, frozenset[str] | None] = {
-    "DictNode": frozenset({"builtins.dict"}),
-    "DTypeNode": frozenset({"numpy.dtype"}),
-    "FunctionNode": FUNCTIONS,
-    "JsonNode": None,
-    "ListNode": frozenset({"builtins.list"}),
-    "NdArrayNode": frozenset(
-        f"numpy.{name}"
-        for name in ("ndarray", "bool", "bool_", "float32", "float64", "int32", "int64", "str_")
-    ),
-    "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
-    "SetNode": frozenset({"builtins.set"}),
-    "SliceNode": frozenset({"builtins.slice"}),
-    "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
-    "TupleNode": frozenset({"builtins.tuple"}),
-    "TypeNode": frozenset(
-        {
-            "builtins.bool",
-            "builtins.float",
-            "builtins.int",
-            "builtins.str",
-            "numpy.float64",
-            "numpy.int64",
-        }
-    ),
-}
 
 
 def types_within(path: Path) -> set[str]:
     """Return the names of the classes and functions in a model file, of which nothing is imported."""
-    with zipfile.ZipFile(path) as archive:
-        schema = json.loads(archive.read(_SCHEMA))
-    return {
-        f"{node.get('__module__')}.{node.get('__class__')}"
-        for node in _mappings(schema)
-        if "__loader__" in node
-    }
+    return {name for _, name in _nodes(path.read_bytes())}
+
+
+def own_estimators(content: bytes) -> set[str]:
+    """Return the names of the estimators in a model file that are outside raysel's list, and imported here."""
+    return imported_estimators(classes_within(content))
+
+
+def classes_within(content: bytes) -> set[str]:
+    """Return the names of the classes whose objects a model file holds, of which nothing is imported."""
+    return {name for kind, name in _nodes(content) if kind == "ObjectNode"}
+
+
+def names_other_classes(content: bytes) -> bool:
+    """Return whether a model file holds objects of classes outside raysel's list; of a damaged one that is not known."""
+    try:
+        return bool(classes_within(content) - trusted_types())
+    except Exception:  # whoever opens it says what is damaged  # noqa: BLE001
+        return False
 
 
 def foreign_nodes(content: bytes, classes: Collection[str]) -> set[str]:
     """Return the names of the nodes of a model file that are of another kind, or objects of other classes."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        schema = json.loads(archive.read(_SCHEMA))
     foreign = set()
-    for node in _mappings(schema):
-        kind = node.get("__loader__")
-        name = f"{node.get('__module__')}.{node.get('__class__')}"
-        allowed = classes if kind == "ObjectNode" else _KINDS.get(str(kind), ())
-        if "__loader__" in node and allowed is not None and name not in allowed:
+    for kind, name in _nodes(content):
+        allowed = classes if kind == "ObjectNode" else KINDS.get(kind, ())
+        if allowed is not None and name not in allowed:
             foreign.add(name)
     return foreign
+
+
+def _nodes(content: bytes) -> list[tuple[str, str]]:
+    """Return kind and name of each node of a model file."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        schema = json.loads(archive.read(_SCHEMA))
+    return [
+        (str(node["__loader__"]), f"{node.get('__module__')}.{node.get('__class__')}")
+        for node in _mappings(schema)
+        if "__loader__" in node
+    ]
 
 
 def _mappings(schema: Any) -> Iterator[dict[str, Any]]:
@@ -170,51 +107,6 @@ def _module(node: dict[str, Any], modules: Mapping[str, str]) -> Any:
     return modules.get(str(node.get("__class__")), module) if ours else module
 
 
-#: raysel's own classes in model files besides the registered methods.
-_PARTS = (
-    "raysel.base.adapter.ScikitLearnMethod",
-    "raysel.base.importance.PermutationImportance",
-    "raysel.base.label_codes.CodedClassifier",
-    "raysel.evaluation.neighbours.NearestNeighborsClassifier",
-    "raysel.evaluation.pipeline.FeaturePipeline",
-    "raysel.evaluation.selectors.RankedClassifier",
-    "raysel.evaluation.selectors.RankedSelector",
-    "raysel.data.preparation.combat.SiteHarmoniser",
-    "raysel.data.preparation.preparation.Preparation",
-    "raysel.data.preparation.tasks.TaskPreparation",
-    "raysel.data.preparation.steps.JointScaler",
-    "raysel.data.preparation.steps.Log1p",
-    "raysel.data.preparation.steps.NearConstantFilter",
-    "raysel.data.preparation.steps.QuantileClipper",
-    "raysel.data.preparation.steps.Residualiser",
-    "raysel.data.scaling.UnitScaler",
-    "raysel.data.scaling.ModalityScaler",
-    "raysel.data.scaling.TaskScaler",
-    "raysel.results.feature_selector.FeatureSelector",
-)
-
-
-def trusted_types() -> frozenset[str]:
-    """List the classes that a model file may contain.
-
-    They are raysel's registered methods and scalers, the classes that other packages register under the entry point
-    ``raysel.estimators``, and some of scikit-learn; none is imported.
-
-    Returns
-    -------
-    frozenset of str
-        Dotted names of the classes.
-
-    Examples
-    --------
-    >>> "raysel.data.scaling.UnitScaler" in trusted_types()
-    True
-    """
-    methods = (target.replace(":", ".") for target in OWN.values())
-    others = ("sklearn.tree._tree.Tree", "numpy.dtype")
-    return frozenset([*methods, *plugin_targets(GROUP), *_PARTS, *SKLEARN, *FUNCTIONS, *others])
-
-
 def untrusted_types(model: BaseEstimator) -> list[str]:
     """List the types in a model that `save_model` and `load_model` do not accept.
 
@@ -239,6 +131,13 @@ def untrusted_types(model: BaseEstimator) -> list[str]:
     return _untrusted(skops.io.dumps(_without_callbacks(model)))
 
 
+def unlisted_estimators(model: BaseEstimator) -> list[str]:
+    """List the estimators in a model that are outside `trusted_types`: who loads it imports their modules before."""
+    import skops.io  # noqa: PLC0415
+
+    return sorted(own_estimators(skops.io.dumps(_without_callbacks(model))))
+
+
 def save_model(model: BaseEstimator, path: str | Path) -> Path:
     """Write a fitted model in skops' format, without its callbacks, and beside it its hash by the key of this account.
 
@@ -259,14 +158,19 @@ def save_model(model: BaseEstimator, path: str | Path) -> Path:
     Raises
     ------
     DataError
-        If the model contains types that `load_model` does not accept.
+        If the model contains types that `load_model` does not accept, or cannot be written.
     StudyError
         If the file cannot be written.
     """
     import skops.io  # noqa: PLC0415
 
-    content = skops.io.dumps(_without_callbacks(model))
+    try:
+        content = skops.io.dumps(_without_callbacks(model))
+    except Exception as error:  # an attribute of another package's class may be anything
+        raise DataError(f"the model cannot be written: {type(error).__name__}: {error}") from error
     _check_types(content, "the model")
+    if own_estimators(content):
+        _check_comes_back(content)
     return write_signed(Path(path), content)
 
 
@@ -275,7 +179,8 @@ def load_model(path: str | Path, *, trust: bool = False) -> Any:
 
     A keyed hash beside the file (HMAC-SHA256, key in ``~/.config/raysel``) tells whether this account wrote it, and is
     checked before the file is opened. No code of a file runs, but the model of a stranger may crash or read the process
-    that predicts with it.
+    that predicts with it. An estimator of your own is read where its class is imported: no other module is imported
+    because a file names it.
 
     Parameters
     ----------
@@ -293,7 +198,7 @@ def load_model(path: str | Path, *, trust: bool = False) -> Any:
     ------
     DataError
         If there is no such file, it is not trusted, is damaged or does not hold a model, or contains anything but
-        arrays, plain containers and the classes of `trusted_types`.
+        arrays, plain containers, the classes of `trusted_types` and estimators whose classes are imported.
 
     Examples
     --------
@@ -328,6 +233,20 @@ def read_model(file: Path, place: str | Path, *, trust: bool) -> Any:
         ) from error
 
 
+def damage_of(content: bytes) -> str:
+    """Return what of a model file's bytes is missing or damaged; empty if nothing is. No part of it is interpreted."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if damaged := archive.testzip():
+                return f"its part {damaged} is damaged"
+            members = set(archive.namelist())
+            schema = json.loads(archive.read(_SCHEMA))
+    except Exception as error:  # as of a file that is none, or is cut  # noqa: BLE001
+        return f"it is no whole skops file ({type(error).__name__})"
+    named = {str(node["file"]) for node in _mappings(schema) if "file" in node}
+    return f"it lacks its part {min(named - members)}" if named - members else ""
+
+
 def _model_of_study(folder: Path) -> Path:
     """Return the path of the final model in the directory of a study."""
     if not (folder / "model.skops").exists():
@@ -340,27 +259,44 @@ def _model_of_study(folder: Path) -> Path:
 def _loaded(content: bytes, what: str) -> BaseEstimator:
     import skops.io  # noqa: PLC0415
 
-    model = skops.io.loads(content, trusted=sorted(trusted_types()))
+    model = skops.io.loads(content, trusted=sorted(trusted_types() | own_estimators(content)))
     if not isinstance(model, BaseEstimator):
         raise DataError(f"{what} holds a {type(model).__name__}, not a model.")
     return model
 
 
+def _check_comes_back(content: bytes) -> None:
+    """Check that what another package's classes make of their attributes can be read again."""
+    try:
+        _loaded(content, "the model")
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise DataError(f"the model could not be read again from a file: {told}") from error
+
+
 def _untrusted(content: bytes) -> list[str]:
     import skops.io  # noqa: PLC0415
 
-    trusted = trusted_types()
+    trusted = trusted_types() | own_estimators(content)
     return sorted(
         set(skops.io.get_untrusted_types(data=content)) - trusted | foreign_nodes(content, trusted)
     )
 
 
 def _check_types(content: bytes, what: str) -> None:
-    if untrusted := _untrusted(content):
+    untrusted = _untrusted(content)
+    modules = {
+        name: name.rpartition(".")[0] for name in classes_within(content) if name in untrusted
+    }
+    if missing := {name: module for name, module in modules.items() if module not in sys.modules}:
         raise DataError(
-            f"{what} contains {', '.join(untrusted)}, which raysel does not read from a file: it may execute code."
-            f" Use estimators of raysel, those of scikit-learn in raysel's list, or classes that a"
-            f" package registers under {GROUP}."
+            f"{what} names {', '.join(missing)}, and loading imports no module because a file names it: import "
+            f"{', '.join(sorted(set(missing.values())))} first."
+        )
+    if untrusted:
+        raise DataError(
+            f"{what} holds {', '.join(untrusted)}, which model files cannot: they hold estimators of classes at the "
+            "top of a module, arrays, numbers, text and containers of these."
         )
 
 

@@ -22,7 +22,7 @@ from raysel.execution.serial import MEMORY_SHARE, room_for_folds
 from raysel.results import description
 from raysel.results.description import Preview
 from raysel.results.progress import counted, duration
-from raysel.results.remarks import storage_remedy
+from raysel.results.remarks import STORAGE_REMEDY
 from raysel.results.texts import capitalized, positive_sentence
 from raysel.run.definition import Comparison, naming
 from raysel.run.launch import THIS_MACHINE, Nodes, Slots, slots
@@ -387,8 +387,8 @@ def _notes_on_method(study: Study) -> Iterator[str]:
     if study.findings.untrusted:
         change = "lack the fitted method" if study.findings.storable else "not be written"
         yield (
-            f"model.skops will {change}, because a model file must not name {', '.join(study.findings.untrusted)}: "
-            f"{storage_remedy(study.findings.untrusted)}."
+            f"model.skops will {change}, because a file cannot hold {', '.join(study.findings.untrusted)}: "
+            f"{STORAGE_REMEDY}."
         )
     if study.dataset.is_multilabel:
         lacking = list(study.plan.lacking(study.dataset.y, study.dataset.label_names))

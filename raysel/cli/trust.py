@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
+from raysel.base.models import damage_of
 from raysel.core.errors import StudyError
 from raysel.core.files import read_regular
 from raysel.core.printing import Terminal
@@ -37,6 +38,7 @@ def run(arguments: Namespace) -> int:
         if asked and not out.confirms("Trust them?", default=False):
             out.print("nothing was signed")
             return 1
+        _check_whole(digests)
         for file, digest in digests.items():
             _sign(file, digest)
     out.print(f"{counted(len(digests), 'model file')} signed with the key of this account")
@@ -69,12 +71,24 @@ def _digest(file: Path) -> str:
     return hashlib.sha256(_read(file)).hexdigest()
 
 
-def _sign(file: Path, digest: str) -> None:
-    """Sign a model file if it is still that which was shown."""
+def _unchanged(file: Path, digest: str) -> bytes:
+    """Return the content of a model file if it is still that which was shown."""
     content = _read(file)
     if hashlib.sha256(content).hexdigest() != digest:
         raise StudyError(f"{file} was changed meanwhile, and is not signed; run the command again.")
+    return content
+
+
+def _check_whole(digests: Mapping[Path, str]) -> None:
+    """Read files through before any is signed; a StudyError names those that are damaged."""
+    damage = {file: damage_of(_unchanged(file, digest)) for file, digest in digests.items()}
+    if told := "; ".join(f"{file}: {what}" for file, what in damage.items() if what):
+        raise StudyError(f"nothing was signed, as a model is damaged: {told}. Get it anew.")
+
+
+def _sign(file: Path, digest: str) -> None:
+    """Sign a model file if it is still that which was shown."""
     try:
-        sign(file, content)
+        sign(file, _unchanged(file, digest))
     except NoKeyError as error:
         raise StudyError(f"the models cannot be signed: {error}.") from error

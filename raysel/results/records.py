@@ -406,6 +406,8 @@ class StudyRecords:
     def model(self) -> Any:
         """Fitted pipeline of scaler, feature selector and classifier, read from ``model.skops`` without unpickling.
 
+        What no file can hold is in the result of the process that has fitted it alone.
+
         It is the pipeline that was scored on the outer folds, fitted to all samples: see `FeaturePipeline`. In studies
         of raysel 0.1 and 0.2 it is another: the scaler and the method with all features.
 
@@ -457,7 +459,7 @@ class StudyRecords:
         if not path.exists():
             untrusted = self.stored.study.untrusted
             reason = (
-                f"a model file must not name {', '.join(untrusted)}"
+                f"a file cannot hold {', '.join(untrusted)}, and only the result of the process that fitted it has it"
                 if untrusted
                 else "an earlier version of raysel ran the study, or the file was removed; resume the study to write it"
             )

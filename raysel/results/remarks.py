@@ -59,7 +59,7 @@ def limitations(result: StudyRecords, top: int | None = None) -> Iterator[Remark
         yield Remark("no_ranking", {"folds": [] if everywhere else result.unranked_folds})
     if not result.has_final:
         yield Remark("no_final_model")
-    elif not result.has_model:
+    elif not result.in_memory and not result.directory.model.exists():
         yield Remark("no_model_file", {"untrusted": list(untrusted)})
     elif untrusted and not result.in_memory:
         yield Remark("model_without_method", {"untrusted": list(untrusted)})
@@ -253,12 +253,11 @@ def _text(remark: Remark) -> str:
     return text
 
 
-def storage_remedy(untrusted: Sequence[str]) -> str:
-    """Return how a model can be stored that contains some untrusted types, or that it cannot."""
-    # An entry point registers the method's class, not parts of scikit-learn nor what skops cannot write: "Name (why)".
-    if any(name.startswith("sklearn.") or " (" in name for name in untrusted):
-        return "such models cannot be stored safely"
-    return "register the class under the entry point raysel.estimators"
+#: How a model can be had that a file cannot hold.
+STORAGE_REMEDY: Final = (
+    "use run_study's result in its process, or let fitted attributes be arrays, numbers, text and "
+    "estimators"
+)
 
 
 _names = ", ".join
@@ -341,8 +340,8 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
     "local_optimum": _local_optimum,
     "mixed_versions": "{text}".format,
     "model_without_method": lambda untrusted: (
-        f"model.skops selects features and predicts, but lacks the fitted method: {storage_remedy(untrusted)}.\n"
-        f"A model file must not name {_names(untrusted)}."
+        f"model.skops predicts, but lacks the fitted method: {STORAGE_REMEDY}.\n"
+        f"A model file cannot hold {_names(untrusted)}."
     ),
     "model_not_trusted": (
         "model.skops is not trusted, as this account's key has not signed it: to use it, run python -m raysel.trust "
@@ -352,7 +351,7 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
         "There is no final model, and so no model.skops and no ranking of the features by it: set cv.final to true."
     ).format,
     "no_model_file": lambda untrusted: (
-        f"There is no model.skops: {storage_remedy(untrusted)}.\nA model file must not name {_names(untrusted)}."
+        f"There is no model.skops: {STORAGE_REMEDY}.\nA model file cannot hold {_names(untrusted)}."
         if untrusted
         else "There is no model.skops: it was removed or could not be written; resume the study to write it."
     ),

@@ -223,8 +223,7 @@ class _Course:
             for number, (record, model) in enumerate(
                 self.executor.run_refits(pairs) if pairs else (), start=1
             ):
-                self._save_model(record.fold, model, log)
-                if self.keep_models:
+                if not self._save_model(record.fold, model, log) or self.keep_models:
                     self.models[record.fold] = model
                 if record.feature_scores is not None:
                     table = _fold_table(study, record.feature_scores)
@@ -249,8 +248,11 @@ class _Course:
         """Whether the samples are the numbers of cells that are no numbers."""
         return self.study.template is not None and self.study.template.cells is not None
 
-    def _save_model(self, fold: str, model: Any, log: StudyLog) -> None:
-        """Write a fold's model; without its method, or not at all, where the file must not hold the method."""
+    def _save_model(self, fold: str, model: Any, log: StudyLog) -> bool:
+        """Write a fold's model, and return whether the file holds all of it.
+
+        It lacks the method, or there is none, where a file cannot hold the method.
+        """
         path = self.directory.fold_model(fold)
         if self._has_cells:
             model = (
@@ -258,7 +260,7 @@ class _Course:
             )  # the estimator itself, which takes the samples as they are
         if not self.study.findings.storable:
             remove_results([path, hash_file(path)])  # those of an earlier winner
-            return
+            return False
         if not self.study.findings.untrusted:
             try:
                 save_model(model, path)
@@ -270,11 +272,12 @@ class _Course:
                 )
                 log.message(f"{left_out}: {error}")
             else:
-                return
+                return True
         if self._is_native:
             remove_results([path, hash_file(path)])  # those of an earlier winner
         else:
             save_model(model.without_method(), path)
+        return False
 
     def _write_report(self, result: StudyResult, log: StudyLog) -> None:
         try:

@@ -114,9 +114,8 @@ def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation
             part.fit(tried, y[few])
         if untrusted := untrusted_types(part):
             raise ConfigError(
-                f"dataset.prepare: a model file must not name {', '.join(untrusted)}, and it must prepare new samples; "
-                "use a transformer of scikit-learn in raysel's list, or one of a package that registers it under "
-                "raysel.estimators."
+                f"dataset.prepare: a model file cannot hold {', '.join(untrusted)}, and it must prepare new samples; "
+                "use a transformer whose fitted attributes are arrays, numbers, text and estimators."
             )
     if isinstance(preparation, TaskPreparation):
         with warnings.catch_warnings(action="ignore"):

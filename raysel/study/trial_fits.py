@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +15,11 @@ from sklearn.feature_selection import f_classif
 from raysel.base.adapter import ScikitLearnMethod, tagged_type
 from raysel.base.estimator import Capabilities, Estimator
 from raysel.base.label_codes import fit_to_labels
-from raysel.base.models import untrusted_types
+from raysel.base.models import unlisted_estimators, untrusted_types
 from raysel.base.registry import OWN
 from raysel.config.schema import StudyConfig
 from raysel.core.arrays import IntArray, LabelArray, is_quantity
-from raysel.core.errors import ConfigError, DataError
+from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.preparation.preparation import Preparation
 from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE
@@ -36,10 +37,12 @@ class Findings:
     """Properties of a study's method that are known before anything is computed."""
 
     ranks: bool = True
-    #: Types in the method, and in what scores its best features, that a model file must not name.
+    #: Types in the method, and in what scores its best features, that a model file cannot hold.
     untrusted: tuple[str, ...] = ()
     #: Whether models are written, without the method if it is not trusted.
     storable: bool = True
+    #: Estimators in them outside raysel's list, which are read only where their modules are imported.
+    unlisted: tuple[str, ...] = ()
 
 
 def _find_out(
@@ -110,11 +113,11 @@ def _find_out(
                 dataset.y.shape[1] if dataset.is_multilabel else len(np.unique(dataset.y[train]))
             )
             class_scores(solver, X[:1], n_classes)  # raises where they are not one for each class
-    refused = {name for solver in tried.values() for name in _refused(solver)} if saved else ()
-    return Findings(all(ranks.values()), tuple(sorted(refused)))
+    solvers_tried = list(tried.values()) if saved else []
+    return Findings(all(ranks.values()), _refused(solvers_tried), unlisted=_unlisted(solvers_tried))
 
 
-def _untrusted_of_judge(
+def _tried_judges(
     config: StudyConfig,
     dataset: Dataset,
     train: IntArray,
@@ -122,16 +125,15 @@ def _untrusted_of_judge(
     preparation: Preparation | None,
     *,
     random_state: int,
-    saved: bool,
-) -> tuple[str, ...]:
-    """Fit what scores the best features to a few samples, with each setting, and return its untrusted types.
+) -> list[Any]:
+    """Fit what scores the best features to a few samples, with each setting, and return the fitted ones.
 
     Its outputs must be those that the metrics take.
     """
     judge = judge_of(config.evaluation)
     if "." not in judge.name:
-        return ()
-    untrusted: set[str] = set()
+        return []
+    judges: list[Any] = []
     few, used = train[_few(dataset.y[train])], slice(0, config.evaluation.n_features[0])
     for setting in judge.settings:
         shown = ", ".join(f"{key}={value}" for key, value in setting)
@@ -166,8 +168,8 @@ def _untrusted_of_judge(
             )
         for key, name in metrics_of(config):
             _check_output(fitted, X, y, metric(name, key), key, where)
-        untrusted.update(_refused(fitted) if saved else ())
-    return tuple(sorted(untrusted))
+        judges.append(fitted)
+    return judges
 
 
 def _check_output(model: Any, X: Any, y: LabelArray, measure: Metric, key: str, where: str) -> None:
@@ -226,19 +228,30 @@ def _wrapped(solver: Estimator) -> Any:
     return solver.estimator if isinstance(solver, ScikitLearnMethod) else solver
 
 
-def _refused(solver: Any) -> list[str]:
-    if isinstance(solver, ScikitLearnMethod) and solver.cells is not None:
-        solver = solver.estimator_  # which gets the samples as they are, and is stored by itself
-    try:
-        return untrusted_types(solver)
-    except (
-        DataError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        NotImplementedError,
-    ) as error:  # skops cannot write it
-        return [f"{type(_wrapped(solver)).__name__} (skops cannot write it: {error})"]
+def _stored_part(model: Any) -> Any:
+    """Return what is stored of a model: of one that takes cells the estimator, which gets the samples as they are."""
+    takes_cells = isinstance(model, ScikitLearnMethod) and model.cells is not None
+    return model.estimator_ if takes_cells else model
+
+
+def _refused(models: Sequence[Any]) -> tuple[str, ...]:
+    """Return the names of what a file cannot hold of fitted models."""
+    names: set[str] = set()
+    for model in map(_stored_part, models):
+        try:
+            names.update(untrusted_types(model))
+        except Exception as error:  # an attribute of another package's class may be anything  # noqa: BLE001
+            names.add(f"{type(_wrapped(model)).__name__} (skops cannot write it: {error})")
+    return tuple(sorted(names))
+
+
+def _unlisted(models: Sequence[Any]) -> tuple[str, ...]:
+    """Return the names of the estimators in fitted models that are outside raysel's list."""
+    names: set[str] = set()
+    for model in map(_stored_part, models):
+        with suppress(Exception):  # as above; there will be no file
+            names.update(unlisted_estimators(model))
+    return tuple(sorted(names))
 
 
 def _check_kind(name: str, estimator: Any, *, is_regression: bool) -> None:
@@ -319,11 +332,14 @@ def check_configurations(
     generator = np.random.get_state()  # noqa: NPY002 - what a class draws from it in a trial fit is put back
     try:
         findings = _find_out(config, dataset, can, solvers, train, scaler, preparation, saved=saved)
-        of_judge = _untrusted_of_judge(
-            config, dataset, train, scaler, preparation, random_state=random_state, saved=saved
+        judges = _tried_judges(
+            config, dataset, train, scaler, preparation, random_state=random_state
         )
     finally:
         np.random.set_state(generator)  # noqa: NPY002
+    judges = judges if saved else []
+    of_judge = _refused(judges)
+    findings = replace(findings, unlisted=tuple(sorted({*findings.unlisted, *_unlisted(judges)})))
     if config.evaluation.is_native:
         findings = replace(findings, storable=not findings.untrusted)
     elif of_judge:
@@ -334,8 +350,13 @@ def check_configurations(
         other = ", or use evaluation.estimator knn or linear_svm, whose model needs no part of the method"
         raise ConfigError(
             f"tracking.register: there will be no model to register as {config.tracking.register}: a model file "
-            f"must not name {', '.join(findings.untrusted)}; leave tracking.register out"
+            f"cannot hold {', '.join(findings.untrusted)}; leave tracking.register out"
             f"{other if findings.ranks else ''}."
+        )
+    if config.tracking.register and findings.unlisted:
+        raise ConfigError(
+            f"tracking.register: MLflow gets no model with {', '.join(findings.unlisted)}, whose code no server has; "
+            "leave it out, or register the class under the entry point raysel.estimators."
         )
     return findings
 

@@ -14,7 +14,8 @@ from sklearn.base import clone
 from sklearn.feature_selection import SelectorMixin
 
 from raysel.base.estimator import Estimator
-from raysel.base.models import load_model, save_model, trusted_types, untrusted_types
+from raysel.base.model_types import trusted_types
+from raysel.base.models import load_model, save_model, untrusted_types
 from raysel.core.arrays import LabelArray
 from raysel.data.layouts import SEPARATOR
 from raysel.testing.checks import require, require_close, require_equal

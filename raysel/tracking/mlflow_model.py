@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from raysel.base.models import names_other_classes
 from raysel.core.trust import check_trust
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.mlflow_client import Client
@@ -30,10 +31,13 @@ def log_model(
 ) -> str:
     """Log the final model of a study as output of a run; a model that is already there is not logged again.
 
-    The file is a copy of the study's ``model.skops`` with its hash. One that is not trusted is not logged.
+    The file is a copy of the study's ``model.skops`` with its hash. One that is not trusted is not logged. Neither is one
+    with an estimator outside raysel's list, whose code MLflow has not: it returns an empty id.
     """
     file = directory.ranking / "model.skops"
     check_trust(file, content := file.read_bytes(), directory.path)
+    if names_other_classes(content):
+        return ""
     tags = {"raysel.study": study.id, "raysel.model": hashlib.sha256(content).hexdigest()}
     model, complete = client.find_model(experiment, tags) or ("", False)
     if not model:

@@ -6,7 +6,7 @@ import json
 import math
 import platform
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,7 +14,8 @@ from typing import Any
 
 import skops.io  # noqa: F401 - so that `load_model` need not import it when the study waits for the end of its upload
 
-from raysel.base.models import load_model, trusted_types, types_within
+from raysel.base.model_types import trusted_types
+from raysel.base.models import load_model, types_within
 from raysel.config.plain_data import dump_yaml
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import DataError
@@ -25,6 +26,8 @@ from raysel.tracking.records import StudyRecord
 #: Largest number of features whose names and types the signature lists; that of more is one tensor.
 _MOST_COLUMNS = 1000
 _MODEL, _EXAMPLE, _REQUEST = "model.skops", "input_example.json", "serving_input_example.json"
+#: Packages that some types of models need, by the name under which they are imported.
+_OTHER_PACKAGES = {"imblearn": "imbalanced-learn", "lightgbm": "lightgbm", "xgboost": "xgboost"}
 _CONDA, _PYTHON, _REQUIREMENTS = "conda.yaml", "python_env.yaml", "requirements.txt"
 
 
@@ -38,7 +41,8 @@ def write_model_folder(folder: Path, file: Path, example: Path, study: StudyReco
     copy_signed(file, folder / _MODEL)
     described = _write_example(folder, model, example, study)
     size = sum(path.stat().st_size for path in folder.iterdir())
-    _write_environment(folder)
+    types = types_within(file)
+    _write_environment(folder, types)
     flavors: dict[str, Any] = {}
     if hasattr(model, "predict"):
         flavors["python_function"] = {
@@ -53,7 +57,7 @@ def write_model_folder(folder: Path, file: Path, example: Path, study: StudyReco
         "pickled_model": _MODEL,
         "serialization_format": "skops",
         "sklearn_version": version("scikit-learn"),
-        "skops_trusted_types": sorted(types_within(file) & trusted_types()),
+        "skops_trusted_types": sorted(types & trusted_types()),
     }
     content = {
         "flavors": flavors,
@@ -107,11 +111,13 @@ def _plain(samples: FloatArray) -> list[list[float | None]]:
     return [[None if math.isnan(value) else value for value in row] for row in samples.tolist()]
 
 
-def _write_environment(folder: Path) -> None:
-    """Write what is to be installed where the model is served."""
+def _write_environment(folder: Path, types: Collection[str]) -> None:
+    """Write what is to be installed where a model of these types is served."""
+    tops = {name.partition(".")[0] for name in types}
+    others = [package for top, package in _OTHER_PACKAGES.items() if top in tops]
     packages = [
         f"{name}=={version(name)}"
-        for name in ("mlflow", "raysel", "scikit-learn", "numpy", "skops")
+        for name in ("mlflow", "raysel", "scikit-learn", "numpy", "skops", *others)
     ]
     python, pip = platform.python_version(), _version("pip")
     conda = {

@@ -71,7 +71,7 @@ class StudyRecord:
     feature_names: Sequence[str]
     #: Indices of the features that have the same value in all samples.
     constant: Sequence[int]
-    #: Types in the fitted method that a model file must not name, so that none holds it.
+    #: Types in the fitted method that a model file cannot hold.
     untrusted: Sequence[str] = field(default_factory=list)
     #: Names of the classes, those of all tasks, or of the labels; empty if they were not recorded.
     classes: Sequence[str] = field(default_factory=list)

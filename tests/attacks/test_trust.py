@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -151,3 +152,28 @@ def test_an_account_that_cannot_keep_a_key_is_told_and_keeps_its_models(
     assert np.array_equal(
         raysel.open_study(copied(honest, tmp_path / "h"), trust=True).model.predict(X), mine
     )
+
+
+@pytest.mark.parametrize("damage", ["cut", "bytes", "part"])
+def test_a_damaged_model_is_named_and_none_is_signed(damage, foreign, capsys):
+    study, _ = foreign
+    file = study / "folds" / "outer0.skops"
+    content = file.read_bytes()
+    if damage == "cut":
+        file.write_bytes(content[: len(content) // 2])
+    elif damage == "bytes":
+        with zipfile.ZipFile(file) as archive:
+            first = archive.infolist()[0]
+        place = first.header_offset + 30 + len(first.filename) + first.compress_size // 2
+        file.write_bytes(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
+    else:
+        with zipfile.ZipFile(file) as archive, zipfile.ZipFile(copy := io.BytesIO(), "w") as other:
+            for item in archive.infolist():
+                if not item.filename.endswith(".npy"):
+                    other.writestr(item.filename, archive.read(item))
+        file.write_bytes(copy.getvalue())
+    assert trust.main([str(study)]) == 2
+    shown = " ".join("".join(capsys.readouterr()).split())
+    assert "nothing was signed" in shown
+    assert "outer0.skops" in shown.partition("nothing was signed")[2]
+    assert not any(is_trusted(model) for model in study.rglob("*.skops"))

@@ -5,12 +5,17 @@ from __future__ import annotations
 import importlib
 import io
 import pkgutil
+import sys
 import zipfile
 from itertools import cycle
 from pathlib import Path
 
 import numpy as np
 import pytest
+from imblearn.ensemble import BalancedRandomForestClassifier
+from imblearn.over_sampling import SMOTE
+from imblearn.pipeline import make_pipeline
+from imblearn.under_sampling import EditedNearestNeighbours
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import ProgressBar
 from sklearn.compose import ColumnTransformer
@@ -20,11 +25,15 @@ from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    StackingClassifier,
 )
 from sklearn.feature_selection import SelectKBest
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -40,7 +49,8 @@ import raysel.results
 import raysel.solvers
 from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.estimator import Estimator
-from raysel.base.models import load_model, save_model, trusted_types, untrusted_types
+from raysel.base.model_types import trusted_types
+from raysel.base.models import load_model, save_model, unlisted_estimators, untrusted_types
 from raysel.base.registry import OWN, build_solver, solver_class
 from raysel.core.errors import DataError, StudyError
 from raysel.data.layouts import Matrix
@@ -83,6 +93,25 @@ def test_a_study_s_model_comes_back_to_the_last_bit(name, scaling, tmp_path):
         np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
 
 
+OWN_FOREST = """
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import RandomForestClassifier
+
+class Own(BaseEstimator):
+    def fit(self, X, y):
+        self.forest_ = RandomForestClassifier(3, random_state=0).fit(X, y)
+        self.said_ = {"classes": 3, "name": "iris"}
+        return self
+
+    def predict(self, X):
+        return self.forest_.predict(X)
+"""
+
+
+class Hidden:
+    """An object that is no estimator."""
+
+
 OLD_MODELS = Path(__file__).parent / "data"
 
 
@@ -119,7 +148,9 @@ def test_every_estimator_of_raysel_is_trusted_under_its_own_name():
     assert {f"{c.__module__}.{c.__qualname__}" for c in found - {ScoredSelector}} == {
         t for t in trusted_types() if t.startswith("raysel.")
     }
-    assert all(name.startswith(("raysel.", "sklearn.", "numpy.dtype")) for name in trusted_types())
+    packages = {name.partition(".")[0] for name in trusted_types()}
+    plain = {"builtins", "collections", "numpy", "scipy"}
+    assert packages == {"raysel", "sklearn", "imblearn", "lightgbm", "xgboost", *plain}
 
 
 @pytest.mark.parametrize(
@@ -213,12 +244,52 @@ def test_a_wrapped_model_comes_back(estimator, tmp_path):
 
 
 def test_what_could_not_be_loaded_is_known_beforehand():
-    X, y = load_digits(return_X_y=True)
-    assert [name.rpartition(".")[2] for name in untrusted_types(ScikitLearnMethod(Stranger()))] == [
-        "Stranger"
-    ]
-    boosted = ScikitLearnMethod(HistGradientBoostingClassifier(max_iter=2)).fit(X[:100], y[:100])
-    assert any("TreePredictor" in name for name in untrusted_types(boosted))
+    stranger = ScikitLearnMethod(Stranger())
+    assert untrusted_types(stranger) == []
+    assert [name.rpartition(".")[2] for name in unlisted_estimators(stranger)] == ["Stranger"]
+    assert unlisted_estimators(ScikitLearnMethod(FOREST)) == []
+    stranger.estimator.lock_ = Hidden()
+    assert [name.rpartition(".")[2] for name in untrusted_types(stranger)] == ["Hidden"]
+
+    class Local(Stranger):
+        pass
+
+    assert len(untrusted_types(Local())) == 1
+
+
+def test_an_own_estimator_comes_back_where_its_module_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "own_forest.py").write_text(OWN_FOREST)
+    monkeypatch.syspath_prepend(tmp_path)
+    own_forest = importlib.import_module("own_forest")
+    X, y = load_iris(return_X_y=True)
+    fitted = own_forest.Own().fit(X, y)
+    path = save_model(fitted, tmp_path / "model.skops")
+    loaded = load_model(path)
+    assert type(loaded) is own_forest.Own
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+    assert loaded.said_ == {"classes": 3, "name": "iris"}
+    monkeypatch.delitem(sys.modules, "own_forest")
+    (tmp_path / "own_forest.py").write_text("raise SystemExit('imported')")
+    for trust in (False, True):
+        with pytest.raises(DataError, match=r"names own_forest\.Own, .*: import own_forest first"):
+            load_model(path, trust=trust)
+    assert "own_forest" not in sys.modules
+
+
+class Holder(BaseEstimator):
+    """Estimator that cannot be made again of its attributes."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __setstate__(self, state):
+        raise ValueError("not from a file")
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path):
+    with pytest.raises(DataError, match=r"could not be read again .*not from a file"):
+        save_model(Holder(), tmp_path / "model.skops")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -227,16 +298,38 @@ def test_what_could_not_be_loaded_is_known_beforehand():
         AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=3, random_state=0),
         BaggingClassifier(DecisionTreeClassifier(), n_estimators=3, max_features=2, random_state=0),
         Pipeline([("projection", PCA(2)), ("forest", FOREST)]),
+        GradientBoostingClassifier(n_estimators=3, random_state=0),
+        HistGradientBoostingClassifier(max_iter=3),
+        KNeighborsClassifier(algorithm="kd_tree", metric="manhattan"),
+        RadiusNeighborsClassifier(10.0, algorithm="ball_tree"),
+        SGDClassifier(loss="modified_huber", random_state=0),
+        StackingClassifier([("tree", DecisionTreeClassifier(random_state=0))], GaussianNB()),
+        BalancedRandomForestClassifier(3, random_state=0),
+        make_pipeline(SMOTE(), EditedNearestNeighbours(), LogisticRegression()),
         RandomForestClassifier(3, random_state=0),
     ],
-    ids=["AdaBoost", "bagging", "pipeline", "labels"],
+    ids=lambda model: type(model).__name__,
 )
-def test_ensembles_of_trees_come_back(model, tmp_path):
+def test_models_of_listed_classes_come_back(model, tmp_path):
     X, y = load_iris(return_X_y=True)
     if isinstance(model, RandomForestClassifier):
         y = np.eye(3, dtype=int)[y][:, :2]
     fitted = clone(model).fit(X, y)
+    assert unlisted_estimators(fitted) == []
     loaded = load_model(save_model(fitted, tmp_path / "model.skops"))
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+
+
+@pytest.mark.parametrize("name", ["xgboost.XGBClassifier", "lightgbm.LGBMClassifier"])
+@pytest.mark.parametrize("labels", [np.arange(3), np.array(["a", "b", "c"])], ids=["0-2", "text"])
+def test_boosted_trees_of_other_packages_come_back(name, labels, tmp_path):
+    package, _, attribute = name.partition(".")
+    boosted = getattr(pytest.importorskip(package), attribute)(n_estimators=3, random_state=0)
+    X, codes = load_iris(return_X_y=True)
+    fitted = ScikitLearnMethod(boosted).fit(X, labels[codes])
+    assert unlisted_estimators(fitted) == []
+    loaded = load_model(save_model(fitted, tmp_path / "model.skops"))
+    np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
 
 
@@ -256,10 +349,10 @@ def test_callbacks_stay_with_the_model_and_out_of_the_file(wrap, tmp_path):
 
 
 def test_saving_and_loading_name_what_cannot_be(tmp_path):
-    with pytest.raises(DataError, match="Stranger"):
-        save_model(
-            Pipeline([("scaler", UnitScaler()), ("own", Stranger())]), tmp_path / "model.skops"
-        )
+    own = Stranger()
+    own.hidden_ = Hidden()
+    with pytest.raises(DataError, match="Hidden, which model files cannot"):
+        save_model(Pipeline([("scaler", UnitScaler()), ("own", own)]), tmp_path / "model.skops")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StudyError, match="nowhere"):
         save_model(UnitScaler().fit(np.eye(2)), tmp_path / "nowhere" / "model.skops")

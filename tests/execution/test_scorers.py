@@ -22,6 +22,7 @@ from sklearn.metrics import (
 from sklearn.preprocessing import StandardScaler
 from small_studies import NoUpload, raw_config
 
+import raysel
 from raysel.cli.plan import describe, notes
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, DataError
@@ -470,20 +471,20 @@ def test_damaged_outputs_are_refused(damage):
 
 def test_a_judge_that_cannot_be_stored_leaves_no_model_and_the_plan_says_so(tmp_path, monkeypatch):
     (tmp_path / "own_judge.py").write_text(
-        "from sklearn.linear_model import LogisticRegression as L\nclass J(L): pass\n"
+        "from sklearn.linear_model import LogisticRegression as L\nclass H: pass\nclass J(L):\n"
+        "    def fit(self, X, y): self.h_ = H(); return super().fit(X, y)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     write(tmp_path / "few.npz", "two classes")
     study = study_of(tmp_path / "few.npz", "knn", final=True, estimator="own_judge.J")
-    assert (study.findings.storable, study.findings.untrusted) == (False, ("own_judge.J",))
-    assert (
-        "model.skops will not be written, because a model file must not name own_judge.J:"
-        in " ".join(notes(study))
+    assert (study.findings.storable, study.findings.untrusted) == (False, ("own_judge.H",))
+    assert "model.skops will not be written, because a file cannot hold own_judge.H:" in " ".join(
+        notes(study)
     )
     result = run(study, tmp_path / "run")
     assert not result.directory.model.exists()
-    with pytest.raises(
-        DataError, match=r"has no model of outer0: a model file must not name own_judge\.J"
-    ):
-        result.fold_model("outer0")
+    X = study.dataset.X
+    assert result.fold_model("outer0").predict(X).shape == study.dataset.y.shape
+    with pytest.raises(DataError, match=r"no model of outer0: a file cannot hold own_judge\.H"):
+        raysel.open_study(result.path).fold_model("outer0")
     assert imported_code(study.config) == [("evaluation.estimator", "own_judge.J")]

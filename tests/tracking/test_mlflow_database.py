@@ -13,7 +13,8 @@ import pytest
 import yaml
 from sklearn.pipeline import make_pipeline
 
-from raysel.base.models import load_model, save_model, trusted_types, types_within
+from raysel.base.model_types import trusted_types
+from raysel.base.models import load_model, save_model, types_within
 from raysel.baselines.univariate_filters import FisherScore
 from raysel.data.scaling import UnitScaler
 from raysel.evaluation.records import TrialRecord
