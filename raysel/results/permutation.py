@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.errors import DirectoryError
-from raysel.core.files import read_json, write_result
+from raysel.core.files import instance_of, read_json, write_result
 from raysel.core.printing import mean_and_sd, short
 from raysel.evaluation.ranking_files import write_table
 from raysel.evaluation.records import RefitRecord
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 FOLDER = "permutation"
 #: Names of the files in it.
 _RESULT, _TABLE = "result.json", "features"
-#: Fields that the result's file holds as they are.
-_PLAIN: tuple[str, ...] = (
-    *("metric", "test_mean", "permuted", "recomputed", "retune", "seed", "exchanged", "n_movable"),
-    *("log10_arrangements", "shares", "univariate", "places", "mixed"),
-)
 _COLUMNS = ("p_value", "p_value_fwer", "p_value_fwer_step_down")
 #: Level at which features are counted in the sentences.
 _LEVEL = 0.05
@@ -61,6 +56,26 @@ _EXCHANGEABLE = {
     "samples": "; those of one subject or of a series in time are not: see cv.groups and cv.blocks",
     "blocks": ": a block must be longer than rows depend on each other",
 }
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Fields that the result's file holds as they are, of which earlier versions did not know the last three."""
+
+    metric: str
+    test_mean: float
+    permuted: tuple[float | None, ...]
+    recomputed: float | None
+    retune: bool
+    seed: int
+    exchanged: str
+    n_movable: int
+    log10_arrangements: float
+    shares: bool
+    errors: dict[int, str]
+    univariate: bool = False
+    places: bool = False
+    mixed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,10 +239,9 @@ class PermutationTest:
         written = write_table(self._table(), folder, _TABLE) if self.features else ()
         described = {
             "of": of,
-            **{name: getattr(self, name) for name in _PLAIN},
+            **{stored.name: getattr(self, stored.name) for stored in fields(_Stored)},
             **asdict(self.p),
             "sentences": self.sentences(),
-            "errors": {str(number): error for number, error in self.errors.items()},
             "has_features": bool(self.features),
         }
         text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False)
@@ -272,22 +286,11 @@ def read_permutation_test(
             n = len(feature_names)
             read = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, (n, n_rows))
             features = {name: values[:n] for name, values in read.items()}
-        earlier = {
-            "univariate": False,
-            "places": False,
-            "mixed": (),
-        }  # earlier versions did not know
-        plain = {name: (earlier | raw)[name] for name in _PLAIN}
-        plain |= {
-            "permuted": tuple(raw["permuted"]),
-            "mixed": tuple(plain["mixed"]),
-        }
-        p = PermutationPValue(
-            **{field.name: raw[field.name] for field in fields(PermutationPValue)}
-        )
-        errors = {int(number): error for number, error in raw["errors"].items()}
+        stored, p = instance_of(_Stored, raw), instance_of(PermutationPValue, raw)
+        if stored.log10_arrangements < 0 or not 0 < p.smallest <= 1:
+            raise ValueError("a number of permutations is out of range")
         return PermutationTest(
-            p=p, features=features, feature_names=tuple(feature_names), errors=errors, **plain
+            p=p, features=features, feature_names=tuple(feature_names), **vars(stored)
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DirectoryError(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DirectoryError
-from raysel.core.files import read_json
+from raysel.core.files import instance_of, read_json
 from raysel.core.printing import joined_lines
 from raysel.evaluation.ranking_files import write_manifest, write_table
 from raysel.numerics.rankings import (
@@ -331,6 +331,31 @@ def _described(selection: StabilitySelection, feature_names: Sequence[str]) -> d
     }
 
 
+@dataclass(frozen=True)
+class _Halves:
+    """What the file of a stability selection says of its halves."""
+
+    counted: int
+    asked_for: int
+    n_selected: list[int]
+    not_converged: int
+    failed: dict[int, str]
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What the file of a stability selection says, of which earlier versions did not know the last three."""
+
+    top: int
+    threshold: float
+    threshold_is_default: bool
+    halves: _Halves
+    identity: dict[str, Any]
+    mixed: tuple[str, ...] = ()
+    unit: str = "samples"
+    n_of_model: int | None = None
+
+
 def read_stability_selection(
     folder: Path, constant: BoolArray, n_features: int
 ) -> StabilitySelection | None:
@@ -341,7 +366,7 @@ def read_stability_selection(
     if not (folder / _RESULT).exists():
         return None
     try:
-        raw = read_json(folder / _RESULT)
+        stored = instance_of(_Stored, read_json(folder / _RESULT))
         table = read_numbers(
             folder / _TABLE,
             ("index", "n_halves", "n_pairs", "selection_probability"),
@@ -355,29 +380,29 @@ def read_stability_selection(
             np.pad(np.array(table[name], dtype=np.int64)[by_index], behind)
             for name in ("n_halves", "n_pairs")
         )
-        halves = raw["halves"]
-        if halves["counted"] != len(halves["n_selected"]) or not np.allclose(
-            np.array(table["n_halves"]) / halves["counted"],
+        halves = stored.halves
+        if halves.counted != len(halves.n_selected) or not np.allclose(
+            np.array(table["n_halves"]) / halves.counted,
             table["selection_probability"],
             rtol=0,
             atol=1e-12,
         ):
             raise ValueError(f"{_TABLE} and {_RESULT} are of different runs")
         return StabilitySelection(
-            raw["top"],
-            raw["threshold"],
-            raw["threshold_is_default"],
+            stored.top,
+            stored.threshold,
+            stored.threshold_is_default,
             counts,
             pair_counts,
-            np.array(halves["n_selected"], dtype=np.int64),
+            np.array(halves.n_selected, dtype=np.int64),
             constant,
-            halves["asked_for"],
-            {int(number): reason for number, reason in halves["failed"].items()},
-            halves["not_converged"],
-            raw["identity"],
-            tuple(raw.get("mixed", ())),  # of an earlier version
-            raw.get("unit", "samples"),
-            raw.get("n_of_model"),
+            halves.asked_for,
+            halves.failed,
+            halves.not_converged,
+            stored.identity,
+            stored.mixed,
+            stored.unit,
+            stored.n_of_model,
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DirectoryError(

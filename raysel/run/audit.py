@@ -35,7 +35,7 @@ from raysel.results.audit import Audit
 from raysel.run.estimator import NestedSearch, executor_of, study_of
 from raysel.run.in_memory import run_in_memory
 from raysel.run.launch import make_listeners
-from raysel.run.permutation import permuted_scores, permuted_study
+from raysel.run.permutation import MOST_PERMUTATIONS, permuted_scores, permuted_study
 from raysel.study.definition import Study
 from raysel.study.inputs import kept_columns
 from raysel.study.inspection.leaks import inspect, leaking_columns
@@ -215,8 +215,11 @@ def audit_study(
 
 
 def _check_permutations(number: Any) -> None:
-    if not isinstance(number, Integral) or isinstance(number, bool) or number < 0:
-        raise ConfigError(f"n_permutations={number!r} must be a whole number of at least 0.")
+    is_whole = isinstance(number, Integral) and not isinstance(number, bool)
+    if not is_whole or not 0 <= number <= MOST_PERMUTATIONS:
+        raise ConfigError(
+            f"n_permutations={number!r} must be a whole number from 0 to {MOST_PERMUTATIONS}."
+        )
 
 
 def _ends(ends: Iterator[TaskEnd]) -> list[TaskEnd]:

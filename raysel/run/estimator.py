@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,6 +33,9 @@ from raysel.run.assembly import assembled, check_estimator_object, checked_folds
 from raysel.run.in_memory import run_in_memory
 from raysel.run.launch import make_listeners
 from raysel.study.definition import Study
+
+#: Most processes that are asked for; joblib starts them all.
+_MOST_PROCESSES = 1024
 
 
 def _model_has(name: str) -> Callable[[NestedSearch], bool]:
@@ -518,8 +522,17 @@ def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike
         raise
 
 
+def _check_processes(n_jobs: Any) -> None:
+    is_whole = n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool))
+    if not is_whole or n_jobs == 0 or (n_jobs or 1) > _MOST_PROCESSES:
+        raise ConfigError(
+            f"{n_jobs!r} processes are asked for (n_jobs): give 1 to {_MOST_PROCESSES}, or -1 for all processors."
+        )
+
+
 def executor_of(study: Study, n_jobs: int) -> Executor:
     """Return an executor in this process, or in several."""
+    _check_processes(n_jobs)
     study, n_processes = replace(study, own=None), effective_n_jobs(n_jobs)
     if n_processes == 1:
         return SerialExecutor(study)

@@ -185,7 +185,7 @@ def unpacked(text: str) -> FloatArray:
 
 
 #: Largest number of permutations.
-_MOST = 1_000_000
+MOST_PERMUTATIONS = 1_000_000
 
 
 def permutation_test(
@@ -305,10 +305,10 @@ def permutation_test(
     if (
         isinstance(permutations, bool)
         or not isinstance(permutations, Integral)
-        or not 1 <= permutations <= _MOST
+        or not 1 <= permutations <= MOST_PERMUTATIONS
     ):
         raise ConfigError(
-            f"permutations={permutations!r} must be a whole number from 1 to {_MOST}, e.g. 200."
+            f"permutations={permutations!r} must be a whole number from 1 to {MOST_PERMUTATIONS}, e.g. 200."
         )
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0):
         raise ConfigError(f"seed={seed!r} must be a whole number that is not negative, e.g. 0.")

@@ -319,3 +319,16 @@ def test_text_and_gaps_are_audited_as_the_numbers_that_the_first_step_makes_of_t
     of_table = raysel.audit(make_pipeline(first, *rest), table, TWO, **settings)
     of_numbers = raysel.audit(make_pipeline(*rest), coded, TWO, **settings)
     pd.testing.assert_frame_equal(of_table.frame(), of_numbers.frame())
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("n_permutations", n) for n in (-1, 10**12, 0.5)),
+        *(("n_jobs", n) for n in (0, 10**12, 1.5)),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused_before_memory_is_taken(option, value):
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    with pytest.raises(ConfigError, match=f"{value!r}.*(from 0 to|give 1 to)"):
+        raysel.audit(LinearSVC(), X, y, **{"n_permutations": 0, option: value}, outer=2, inner=2)
