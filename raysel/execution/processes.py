@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 from raysel.evaluation.plan import OuterFold
@@ -18,6 +22,10 @@ from raysel.execution.trials import Trial
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 
+#: Number of times that a trial or task is computed whose process dies, with no other beside it.
+N_ATTEMPTS = 3
+#: Error of one whose process died each time.
+KILLED = f"the worker process died {N_ATTEMPTS} times (killed, or out of memory)"
 #: Sets of trials that each process gets, so that a slow one does not end last alone.
 _SETS_A_PROCESS = 4
 
@@ -44,13 +52,13 @@ class ProcessExecutor(SerialExecutor):
         configs = list(iter(plan.propose, None))
         n_sets = min(len(configs), _SETS_A_PROCESS * self._n_jobs)
         sets = [configs[i::n_sets] for i in range(n_sets)]
-        share = MEMORY_SHARE / self._n_jobs
-        ended = self._parallel(
-            delayed(_run_trials)(self._study, plan.trial_class, part, share) for part in sets
-        )
-        for records in ended:
-            for record in records:
-                log.trial_started()
+        run = partial(_run_trials, plan.trial_class, MEMORY_SHARE / self._n_jobs)
+        ended = self._ended(self._parallel, run, sets, log.message)
+        for config, record in ended:
+            log.trial_started()
+            if record is None:
+                recorder.lose(config, KILLED)
+            else:
                 recorder.keep(record)
             if limits.reached():
                 ended.close()
@@ -62,10 +70,10 @@ class ProcessExecutor(SerialExecutor):
         self, winners: Sequence[tuple[OuterFold, TrialRecord]]
     ) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, several at once, and score each once."""
-        ended = self._ordered(delayed(run_task)(self._study, _refit, winner) for winner in winners)
-        for (fold, winner), end in zip(winners, ended, strict=True):
-            if end.error:
-                raise refit_error(fold, winner, end.error)
+        run = partial(_run_tasks, _refit)
+        for (fold, winner), end in self._ended(self._ordered, run, [[pair] for pair in winners]):
+            if end is None or end.error:
+                raise refit_error(fold, winner, KILLED if end is None else end.error)
             yield end.value
 
     def run_tasks(
@@ -75,16 +83,63 @@ class ProcessExecutor(SerialExecutor):
         limit: float | None = None,
     ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, several at once."""
-        yield from self._parallel(
-            delayed(run_task)(self._study, function, argument) for argument in arguments
-        )
+        parts = [[argument] for argument in arguments]
+        for argument, end in self._ended(self._parallel, partial(_run_tasks, function), parts):
+            yield TaskEnd(argument, error=KILLED) if end is None else end
+
+    def _ended(
+        self,
+        parallel: Parallel,
+        run: Callable[[Study, Sequence[Any]], list[Any]],
+        parts: Sequence[Sequence[Any]],
+        say: Callable[[str], object] = warnings.warn,
+    ) -> Generator[tuple[Any, Any]]:
+        """Yield each item of all parts and its value, which is None if the process that computed it alone died each time.
+
+        A process that dies ends all others: what they had not returned is computed again, one item after the other.
+        """
+        left = dict(enumerate(parts))
+        numbered = (delayed(_numbered)(n, run, self._study, part) for n, part in enumerate(parts))
+        try:
+            for number, values in parallel(numbered):
+                yield from zip(left.pop(number), values, strict=True)
+        except TerminatedWorkerError:
+            say(
+                "a worker process was killed, or ran out of memory: what is left is computed in one process at a time, "
+                "which is slower. Set a smaller n_jobs if memory is short"
+            )
+        for item in chain.from_iterable(left.values()):
+            yield item, self._alone(run, item)
+
+    def _alone(self, run: Callable[[Study, Sequence[Any]], list[Any]], item: Any) -> Any:
+        for _ in range(N_ATTEMPTS):
+            with suppress(TerminatedWorkerError):
+                # More than one process, so that joblib does not compute it in this one.
+                ((value,),) = Parallel(n_jobs=2)([delayed(run)(self._study, [item])])
+                return value
+        return None
+
+
+def _numbered(
+    number: int,
+    run: Callable[[Study, Sequence[Any]], list[Any]],
+    study: Study,
+    part: Sequence[Any],
+) -> tuple[int, list[Any]]:
+    return number, run(study, part)
+
+
+def _run_tasks(
+    function: Callable[[Study, Any], Any], study: Study, arguments: Sequence[Any]
+) -> list[TaskEnd]:
+    return [run_task(study, function, argument) for argument in arguments]
 
 
 def _run_trials(
-    study: Study,
     trial_class: type[Trial],
-    configs: Sequence[Mapping[str, Any]],
     memory_share: float,
+    study: Study,
+    configs: Sequence[Mapping[str, Any]],
 ) -> list[TrialRecord | PathRecord]:
     """Run trials one after the other, and return their records."""
     folds, records = PreparedFolds(study, memory_share), []
