@@ -34,6 +34,7 @@ def own_module(tmp_path, monkeypatch):
         textwrap.dedent("""
         from raysel.base.estimator import OneShotEstimator
         from raysel.base.classifiers import Selector
+        from sklearn.linear_model import LogisticRegression
 
         class Variance(OneShotEstimator, Selector):
             def __init__(self, n_features_to_select=None):
@@ -45,6 +46,16 @@ def own_module(tmp_path, monkeypatch):
             def _updates(self, X, y, prepared):
                 (self.scores_,) = prepared
                 yield 0.0
+
+        class Closed(Variance):
+            def _updates(self, X, y, prepared):
+                self.rule_ = lambda: 0
+                yield from super()._updates(X, y, prepared)
+
+        class Judge(LogisticRegression):
+            def fit(self, X, y):
+                self.rule_ = lambda: 0
+                return super().fit(X, y)
 
         class Nothing:
             def fit(self, X, y):
@@ -120,37 +131,32 @@ def test_whether_a_wrapped_class_ranks_can_depend_on_its_words(digits):
 
 
 def test_a_model_that_cannot_be_saved_is_announced_and_the_study_may_run(digits, own_module):
-    study = make_study(digits, solver={"name": f"{own_module}.Variance"}, evaluation=KNN)
-    assert study.findings.untrusted == ("own_methods.Variance",)
+    study = make_study(digits, solver={"name": f"{own_module}.Closed"}, evaluation=KNN)
+    (untrusted,) = study.findings.untrusted
+    assert "own_methods" in untrusted
     (note,) = (text for text in plan_warnings(study) if "model.skops" in text)
-    assert "model.skops will lack the fitted method" in note
-    assert "own_methods.Variance" in note
-    assert "raysel.estimators" in note
-    boosted = {"name": "sklearn.ensemble.HistGradientBoostingClassifier", "params": {"max_iter": 2}}
-    study = make_study(digits, solver=boosted, evaluation=NATIVE)
-    assert any("TreePredictor" in name for name in study.findings.untrusted)
-    notes = [text for text in plan_warnings(study) if "model.skops" in text]
+    assert "model.skops will lack the fitted method, because a file cannot hold own_methods" in note
     (missing,) = format_remarks([Remark("no_model_file", {"untrusted": study.findings.untrusted})])
-    for remark in (*notes, missing):
-        assert "such models cannot be stored safely" in remark
-        assert "register" not in remark
-    native = make_study(digits, solver=boosted, evaluation=NATIVE)
+    for remark in (note, missing):
+        assert "use run_study's result in its process" in remark
+    judged = {"name": f"{own_module}.Judge"}
+    native = make_study(digits, solver=judged, evaluation=NATIVE)
     assert any("model.skops will not be written" in note for note in plan_warnings(native))
-    for name in ("smr", "sklearn.svm.LinearSVC"):
-        assert make_study(digits, solver={"name": name}, evaluation=KNN).findings.untrusted == ()
+    boosted = {"name": "sklearn.ensemble.HistGradientBoostingClassifier", "params": {"max_iter": 2}}
+    assert make_study(digits, solver=boosted, evaluation=NATIVE).findings.untrusted == ()
+    for name in ("smr", "sklearn.svm.LinearSVC", f"{own_module}.Variance"):
+        found = make_study(digits, solver={"name": name}, evaluation=KNN).findings
+        assert found.untrusted == ()
+        assert found.unlisted == ((name,) if own_module in name else ())
 
 
 def test_a_model_that_cannot_be_saved_cannot_be_registered(digits, own_module):
-    boosted = {"name": "sklearn.ensemble.HistGradientBoostingClassifier", "params": {"max_iter": 2}}
-    with pytest.raises(
-        ConfigError, match=r"tracking\.register: .* register as boosted: .*TreePredictor.*; leave"
-    ):
-        make_study(digits, solver=boosted, evaluation=NATIVE, tracking={"register": "boosted"})
-    # The model of another classifier lacks the method, which predicts nothing there.
+    judged = {"name": f"{own_module}.Judge"}
+    with pytest.raises(ConfigError, match=r"tracking\.register: .* register as own: .*; leave"):
+        make_study(digits, solver=judged, evaluation=NATIVE, tracking={"register": "own"})
     own = {"name": f"{own_module}.Variance"}
-    assert make_study(
-        digits, solver=own, evaluation=KNN, tracking={"register": "own"}
-    ).findings.untrusted
+    with pytest.raises(ConfigError, match="whose code no server has; leave it out"):
+        make_study(digits, solver=own, evaluation=KNN, tracking={"register": "own"})
 
 
 def test_a_method_for_one_label_says_which_take_several(tmp_path):
