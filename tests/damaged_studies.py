@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import random
 import shutil
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from raysel.cli.main import main
+from small_studies import streams_of
 
 #: What stands in place of a value of JSON or YAML.
 VALUES: tuple[Any, ...] = (
@@ -44,13 +42,7 @@ def doors(study: Path) -> list[tuple[str, ...]]:
 
 def said(words: tuple[str, ...]) -> str:
     """Return what a command prints in place of a sentence, a fault of raysel's own; empty if it ends as it should."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            status = main(words)
-        except SystemExit as error:  # of argparse
-            status = int(error.code or 0)
-    text = err.getvalue()
+    status, _, text = streams_of(*words)
     is_told = status == 0 or text.strip()
     fault = "has a fault" in text or "Traceback" in text
     return "" if is_told and not fault else f"status {status}: {text[-600:]}"

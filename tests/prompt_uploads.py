@@ -11,4 +11,4 @@ from raysel.tracking import upload_process
 upload_process._PROGRAM = (
     "from raysel.tracking.upload_process import main; raise SystemExit(main())"
 )
-upload_process.MLflowUploader.finish.__defaults__ = (math.inf,)
+upload_process.MLflowUploader.finish.__defaults__ = (math.inf, upload_process.quiet)

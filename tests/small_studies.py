@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import signal
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 import yaml
 from sklearn.datasets import load_digits
 
+from raysel.cli.main import main
 from raysel.config import config_from_dict
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
@@ -58,6 +61,17 @@ class NoUpload:
 
     def finish(self, patience: float = 0.0, say: Any = None) -> dict[str, Any]:
         return {}
+
+
+def streams_of(*words: str) -> tuple[int, str, str]:
+    """Run a command in this process; return its status and what it printed on stdout and stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            status = main(words)
+        except SystemExit as error:  # of argparse
+            status = int(error.code or 0)
+    return status, out.getvalue(), err.getvalue()
 
 
 def upload_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

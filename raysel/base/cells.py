@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
@@ -76,6 +77,17 @@ class Cells:
         frame = pd.concat(frames, axis=1).iloc[:, order] if frames else self.empty
         return frame.set_axis(self.empty.columns, axis=1)
 
+    def filled(self, X: FloatArray) -> FloatArray:
+        """Return samples with the values of columns of numbers, and their medians in place of cells without one.
+
+        The places of such cells are whole numbers, another in each row, which tell nothing of the column.
+        """
+        values = np.array(X)
+        for part in self.parts:
+            if part.distinct is not None:
+                part.fill(values)
+        return values
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # nothing changes it, and each clone of an estimator would copy it
 
@@ -134,6 +146,27 @@ class _Columns:
             return np.asarray(self.distinct)[taken]
         cells, n = self.distinct.take(taken.T.ravel()), len(X)
         return {number: cells[number * n : (number + 1) * n] for number in range(len(self.places))}
+
+    def fill(self, X: FloatArray) -> None:
+        """Write the values of columns of numbers into samples that hold the places of their cells."""
+        restored = self.restored(X)
+        if getattr(self.dtype, "kind", "O") in "biuf" and isinstance(self.dtype, np.dtype):
+            X[:, self.places] = _without_gaps(np.asarray(restored, dtype=np.float64))
+            return
+        for number, place in enumerate(self.places):
+            column = restored[number] if isinstance(restored, dict) else restored[:, number]
+            cells = [math.nan if _is_empty(cell) else cell for cell in column.tolist()]
+            if all(isinstance(cell, int | float) for cell in cells):
+                X[:, place] = _without_gaps(np.array(cells, dtype=np.float64)[:, None])[:, 0]
+
+
+def _without_gaps(block: FloatArray) -> FloatArray:
+    """Put the median of a column's finite values in place of its others; 0 where it has none."""
+    finite = np.isfinite(block)
+    filled: FloatArray = SimpleImputer(keep_empty_features=True, strategy="median").fit_transform(
+        np.where(finite, block, np.nan)
+    )
+    return filled
 
 
 def _places_by_type(X: Any) -> dict[Any, IntArray]:

@@ -38,12 +38,12 @@ def classes_within(content: bytes) -> set[str]:
     return {name for kind, name in _nodes(content) if kind == "ObjectNode"}
 
 
-def names_other_classes(content: bytes) -> bool:
-    """Return whether a model file holds objects of classes outside raysel's list; of a damaged one that is not known."""
+def other_classes(content: bytes) -> set[str]:
+    """Return the classes in a model file that are outside raysel's list; of a damaged file they are not known."""
     try:
-        return bool(classes_within(content) - trusted_types())
+        return classes_within(content) - trusted_types()
     except Exception:  # whoever opens it says what is damaged  # noqa: BLE001
-        return False
+        return set()
 
 
 def foreign_nodes(content: bytes, classes: Collection[str]) -> set[str]:

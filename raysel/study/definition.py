@@ -212,6 +212,9 @@ class Study:
     def data_remarks(self) -> list[str]:
         """Remarks on what in the data may make scores say less than they seem to."""
         excerpt, n = self.dataset.excerpt, self.dataset.n_samples
+        cells = None if self.template is None else self.template.cells
+        if cells is not None and isinstance(excerpt.X, np.ndarray):
+            excerpt = replace(excerpt, X=cells.filled(excerpt.X))
         of_copies = column_copy_remarks(excerpt) if self.ranks_by_permutation else ()
         if excerpt.n_samples == n:
             of_batches = batch_remarks(self.preparation(), self.dataset, self.plan)

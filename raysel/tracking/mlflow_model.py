@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from raysel.base.models import names_other_classes
+from raysel.base.models import other_classes
+from raysel.core.errors import DataError
 from raysel.core.trust import check_trust
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.mlflow_client import Client
@@ -31,13 +32,16 @@ def log_model(
 ) -> str:
     """Log the final model of a study as output of a run; a model that is already there is not logged again.
 
-    The file is a copy of the study's ``model.skops`` with its hash. One that is not trusted is not logged. Neither is one
-    with an estimator outside raysel's list, whose code MLflow has not: it returns an empty id.
+    The file is a copy of the study's ``model.skops`` with its hash. A DataError says why one is not logged: it is not
+    trusted, or holds a class whose code a server of MLflow lacks.
     """
     file = directory.ranking / "model.skops"
     check_trust(file, content := file.read_bytes(), directory.path)
-    if names_other_classes(content):
-        return ""
+    if others := other_classes(content):
+        raise DataError(
+            f"it holds {', '.join(sorted(others))}, whose code a server lacks; register the class under the entry point "
+            "raysel.estimators, or use the study's model.skops"
+        )
     tags = {"raysel.study": study.id, "raysel.model": hashlib.sha256(content).hexdigest()}
     model, complete = client.find_model(experiment, tags) or ("", False)
     if not model:

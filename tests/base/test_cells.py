@@ -89,6 +89,24 @@ def test_columns_of_one_type_are_restored_together_however_many_they_are(gaps):
     assert counts[1] < 1.5 * counts[0]
 
 
+def test_columns_of_numbers_are_looked_at_by_their_values_and_the_medians_of_these():
+    for samples, columns in ((FRAME, ["age", "visits"]), (pd.DataFrame(GAPS), [0, 1, 2])):
+        cells, numbers = Cells.of(samples)
+        filled = pd.DataFrame(cells.filled(numbers), columns=samples.columns)
+        values = samples[columns].astype(np.float64).astype("float64")
+        expected = values.fillna(values.median()).fillna(0.0)
+        np.testing.assert_array_equal(filled[columns], expected)
+    others = ["sex", "stage", "day", "alive", "count", "mixed"]
+    cells, numbers = Cells.of(FRAME)
+    kept = pd.DataFrame(numbers, columns=FRAME.columns)[others]
+    np.testing.assert_array_equal(
+        pd.DataFrame(cells.filled(numbers), columns=FRAME.columns)[others], kept
+    )
+    with_text, numbers = Cells.of(ARRAY)
+    np.testing.assert_array_equal(with_text.filled(numbers)[:, 2], [2.25, 2.0, 2.5, 2.25])
+    np.testing.assert_array_equal(with_text.filled(numbers)[:, 1], numbers[:, 1])
+
+
 def test_a_frame_of_polars_keeps_the_names_of_its_columns():
     table = pl.DataFrame({"age": [61.5, None, 2.0], "sex": ["w", None, "m"]})
     cells, numbers = own_cells(make_pipeline(OneHotEncoder(), LinearSVC()), table)

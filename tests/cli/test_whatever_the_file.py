@@ -8,7 +8,7 @@ import io
 import os
 import sys
 import warnings
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_studies import streams_of
 
-from raysel.cli.main import main
 from raysel.config import load_config
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -91,13 +91,8 @@ def written(table: Table, path: Path, how: str) -> Path:
 
 def ended(*words: str) -> tuple[int, str]:
     """Run a command, and return its status and the last line that it printed."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            status = main(words)
-        except SystemExit as error:  # of argparse
-            status = int(error.code or 0)
-    said = err.getvalue() if status else out.getvalue()
+    status, out, err = streams_of(*words)
+    said = err if status else out
     assert said.strip(), f"nothing is said, status {status}"
     assert "has a fault" not in said, said
     return status, said.strip().splitlines()[-1]

@@ -181,8 +181,8 @@ def test_an_interrupted_study_of_another_package_s_method_is_resumed_exported_an
     done = command(tab, installed, "load")
     assert done.stdout.strip() == "True", done.stderr
     done = command(tab, tab, "load")  # where the package is not installed, its class is a stranger
-    assert "raysel_sample.ClassSpread" in done.stderr
-    assert "classes that a package registers under raysel.estimators" in done.stderr
+    assert "names raysel_sample.ClassSpread, and loading imports no module" in done.stderr
+    assert "import raysel_sample first" in done.stderr
 
 
 @pytest.mark.usefixtures("installed")

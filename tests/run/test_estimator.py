@@ -324,6 +324,16 @@ def test_a_ridge_regression_that_scales_is_no_better_than_that_reference():
     assert not any("standard deviations differ" in remark for remark in search.study_.remarks())
 
 
+@pytest.mark.parametrize("kind", [np.array, pd.DataFrame])
+def test_noise_with_empty_cells_has_no_column_that_numbers_its_rows(kind):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(100, 40))
+    values[rng.integers(100, size=10), np.arange(10)] = np.nan  # all other cells differ
+    model = make_pipeline(SimpleImputer(), LinearSVC())
+    search = NestedSearch(model, outer=2, inner=2).fit(kind(values), np.arange(100) % 2)
+    assert not any("whole number in each row" in remark for remark in search.study_.remarks())
+
+
 @pytest.mark.parametrize("n_features", [None, [2, 5]])
 def test_a_regressor_needs_no_metric_and_no_judge(n_features):
     samples, y = load_diabetes(return_X_y=True)

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from mlflow_servers import rounded
 
-from raysel.base.models import load_model
+from raysel.base.models import load_model, save_model
 from raysel.core.trust import hash_file, write_signed
+from raysel.data.scaling import UnitScaler
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
@@ -651,6 +652,22 @@ def test_a_model_that_is_damaged_is_said_and_stops_nothing(registered, tmp_path)
     experiment = client.get_experiment_by_name("damaged")
     (run,) = client.search_runs([experiment.experiment_id], "tags.`raysel.kind` = 'study'")
     assert run.info.status == "FINISHED"
+
+
+class Own(UnitScaler):
+    """A class whose code no server of MLflow has."""
+
+
+def test_a_model_that_no_server_could_load_is_said_and_stops_nothing(registered, tmp_path):
+    _, records, client, _ = registered
+    content = save_model(Own().fit(np.eye(3)), tmp_path / "model.skops").read_bytes()
+    own = study_of(tmp_path / "own", "own", records, content)
+    assert upload_study(own, None)
+    status = tracking_status(own)
+    assert status["complete"]
+    assert re.match(r"the model is not logged: it holds \S+\.Own, whose code", status["problem"])
+    experiment = client.get_experiment_by_name("own")
+    assert client.search_logged_models([experiment.experiment_id]) == []
 
 
 def test_references_and_training_scores_are_logged_where_they_are_recorded(tmp_path, registered):
