@@ -10,6 +10,7 @@ import numpy as np
 from raysel.config import StudyConfig
 from raysel.core.errors import StudyError, headline
 from raysel.evaluation.configurations import Configuration
+from raysel.evaluation.lost_trials import was_lost
 from raysel.evaluation.plan import OuterFold, derived_seed
 from raysel.evaluation.records import DECIMALS, ChooseN, TrialRecord
 from raysel.evaluation.samplers import BatchedProposals, ListSampler, Sampler, TPESampler
@@ -202,6 +203,8 @@ def select_winner(
         if causes:
             why = f"{len(causes)} failed, the first with {causes[0]!r}"
             mend = "Change solver.space, or raise search.trial_timeout if that ended them."
+            if any(map(was_lost, records)):
+                mend = "Resume it, or run it again: with fewer trials at once if memory ran short."
         else:
             why, mend = "no trial has finished", "Raise search.time_budget."
         raise StudyError(f"no configuration has a score on {fold}: {why}. {mend}")

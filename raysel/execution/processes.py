@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
+from raysel.evaluation.lost_trials import worker_died
 from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.records import PathRecord, RefitRecord, TrialRecord
 from raysel.execution.executor import Recorder, SearchLimits, TaskEnd, refit_error
@@ -25,7 +26,7 @@ from raysel.tracking.log import StudyLog
 #: Number of times that a trial or task is computed whose process dies, with no other beside it.
 N_ATTEMPTS = 3
 #: Error of one whose process died each time.
-KILLED = f"the worker process died {N_ATTEMPTS} times (killed, or out of memory)"
+KILLED = worker_died(N_ATTEMPTS)
 #: Sets of trials that each process gets, so that a slow one does not end last alone.
 _SETS_A_PROCESS = 4
 

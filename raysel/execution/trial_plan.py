@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from raysel.core.errors import StudyError
+from raysel.evaluation.lost_trials import valid_records, was_lost
 from raysel.evaluation.nested_search import FoldSearch, empty_record
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.records import FINAL, PathRecord, TrialRecord
@@ -42,8 +41,8 @@ class TrialPlan(ABC):
         self._all_proposed = False
         self.records: list[Any] = [
             record
-            for record in done
-            if isinstance(record, self.record_class) and not _was_lost(record)
+            for record in valid_records(done, study.config.search)
+            if isinstance(record, self.record_class)
         ]
 
     @property
@@ -186,7 +185,7 @@ class TrainingSetPlan(TrialPlan):
             self._join(record)
         self.records = [record for record in self._paths.values() if not self._missing(record)]
         # A path that was lost is in the records of all configurations, which are written anew.
-        again = any(isinstance(record, PathRecord) and _was_lost(record) for record in before)
+        again = any(isinstance(record, PathRecord) and was_lost(record) for record in before)
         self._written = {
             record.id for record in before if isinstance(record, TrialRecord) and not again
         }
@@ -328,19 +327,3 @@ def trial_plan(study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> T
         else ConfigurationPlan
     )
     return plan_class(study, done)
-
-
-#: What earlier versions recorded of trials that failed for no fault of theirs: raysel up to 0.4 did not distinguish a
-#: lost node from a dead worker, and later ones took changed data and full disks for errors of a trial.
-_LOST = re.compile(
-    r"\Athe worker process ended \d+ times \(killed, or out of memory\)\Z"
-    r"|DataError: .* is not the file that was opened first"
-    r"|DataError: .* cannot be read"
-    r"|DataError: .* is empty \(0 bytes\)"
-    rf"|OSError: \[Errno (?:{errno.EIO}|{errno.ENOSPC}|{errno.EDQUOT}|{errno.EROFS}|{errno.ESTALE})\]"
-)
-
-
-def _was_lost(record: TrialRecord | PathRecord) -> bool:
-    """Return whether a trial of an earlier version failed for no fault of its own, so that it runs again."""
-    return record.status == "failed" and _LOST.search(record.failure) is not None

@@ -9,6 +9,7 @@ from typing import Any, Final
 from raysel.config.space import Choices, LogSpace, domain_from_yaml
 from raysel.core.printing import first_line, joined_lines
 from raysel.evaluation.judges import ALPHAS, LINEAR_SVM, NATIVE, RIDGE
+from raysel.evaluation.lost_trials import was_lost
 from raysel.evaluation.records import FINAL, Convergence, RefitRecord, TrialRecord
 from raysel.numerics.inference import TTest
 from raysel.results.records import StudyRecords
@@ -96,9 +97,8 @@ def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -
     failed = [record for record in trials if record.status == "failed"]
     if failed:
         n_partly = sum(any(not trace.error for trace in record.folds.values()) for record in failed)
-        yield Remark(
-            "failed_trials", {"n": len(failed), "n_trials": len(trials), "n_partly": n_partly}
-        )
+        counts = {"n": len(failed), "n_trials": len(trials), "n_partly": n_partly}
+        yield Remark("failed_trials", {**counts, "n_lost": sum(map(was_lost, failed))})
 
 
 def _selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[Remark]:
@@ -313,8 +313,10 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
         f"The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, the {end} value of "
         f"solver.space.{parameter}: add {'smaller' if end == 'smallest' else 'larger'} ones, which may score better."
     ),
-    "failed_trials": lambda n, n_trials, n_partly: (
-        f"{n} of {n_trials} trials failed: their errors are in study.trials(), and in the journal."
+    "failed_trials": lambda n, n_trials, n_partly, n_lost: (
+        f"{n} of {n_trials} trials failed"
+        + (f", {n_lost} as their worker process died, which --resume runs again" if n_lost else "")
+        + ": their errors are in study.trials(), and in the journal."
         + (f"\n{n_partly} of them failed on some outer folds only." if n_partly else "")
     ),
     "few_folds": lambda n_folds, of_draws, difference, least: (

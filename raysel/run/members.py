@@ -193,7 +193,8 @@ class _Course:
         study, member = self.comparison.studies[entry.label], self.directory.member(entry.folder)
         head = f"{entry.label} ({number + 1} of {len(record.members)})"
         stored, error = state_of(member), None
-        if stored is not None and stored.status == "finished" and stored.is_of(study):
+        is_whole = stored is not None and stored.status == "finished" and not stored.has_lost
+        if stored is not None and is_whole and stored.is_of(study):
             if uploader is not None and not tracking_status(member)["complete"]:
                 uploader.follow(member)
             return record

@@ -9,6 +9,7 @@ from pathlib import Path
 from raysel.config import StudyConfig, config_from_dict
 from raysel.config.plain_data import flat
 from raysel.core.errors import DirectoryError, StudyError
+from raysel.evaluation.lost_trials import follows, was_lost
 from raysel.evaluation.records import PathRecord, RefitRecord, TrialRecord
 from raysel.study.definition import Study
 from raysel.study.identity import MACHINE, changed_versions
@@ -71,13 +72,9 @@ class StoredStudy:
             elif study is None:
                 break
             elif isinstance(record, TrialRecord):
-                before = trials.pop(
-                    record.id, None
-                )  # lost, and run again since, as a part of a path may be
-                if before is not None and before.status != "failed" and not paths:
-                    raise DirectoryError(
-                        f"{place} has two records of the trial {record.id}; restore the file from a copy."
-                    )
+                before = trials.pop(record.id, None)  # run again since, as a part of a path may be
+                if before is not None and not paths:
+                    trials = _run_again(trials, before, study, place)
                 trials[record.id] = record
             elif isinstance(record, PathRecord):
                 paths.append(record)
@@ -115,6 +112,11 @@ class StoredStudy:
         """Number of trials that have ended; on a path, a trial is an inner training set."""
         paths = {(record.fold, record.inner) for record in self.paths}
         return len(paths) or len(self.trials)
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether trials failed for no fault of their own, so that they run again where the study is resumed."""
+        return any(map(was_lost, self.trials)) or any(map(was_lost, self.paths))
 
     def is_of(self, study: Study) -> bool:
         """Return whether the configuration and the data are those of the given study."""
@@ -171,6 +173,18 @@ class StoredStudy:
         tried |= {id_ for record in self.paths for id_ in record.fits}
         if missing := len(tried - there):
             yield f"solver.space or search.num_samples: {missing} of the configurations that were tried are not in it"
+
+
+def _run_again(
+    trials: dict[str, TrialRecord], before: TrialRecord, study: StudyRecord, place: Path | str
+) -> dict[str, TrialRecord]:
+    """Return the trials that count besides one that was run again, which failed before."""
+    if before.status != "failed":
+        raise DirectoryError(
+            f"{place} has two records of the trial {before.id}; restore the file from a copy."
+        )
+    search = config_from_dict(study.config).search
+    return {id_: trial for id_, trial in trials.items() if not follows(trial, before, search)}
 
 
 def _moved(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,9 +19,10 @@ from small_studies import (
 )
 
 from raysel.base.registry import OWN, solver_capabilities
-from raysel.core.errors import ConfigError
+from raysel.core.errors import ConfigError, StudyError
 from raysel.core.files import instance_of
 from raysel.evaluation.configurations import Configuration
+from raysel.evaluation.lost_trials import worker_died
 from raysel.evaluation.nested_search import FoldSearch
 from raysel.evaluation.records import InnerTrace, PathRecord, TrialRecord
 from raysel.evaluation.scoring import Evaluation
@@ -348,14 +350,14 @@ def test_serial_and_ray_agree_with_and_without_room_for_all(partly_labelled, tmp
         ]
 
 
-# --- trials that an earlier version recorded as failed because a worker, perhaps its whole node, was lost -------------
+# --- trials that were recorded as failed because a worker, perhaps its whole node, was lost ---------------------------
 
 LOST = "the worker process ended 3 times (killed, or out of memory)"
 CHANGED = (
     "Traceback (most recent call last):\n  ...\nraysel.core.errors.DataError: /data/x.parquet is not the file that was "
     "opened first: it was written anew meanwhile, or is another copy on another machine. Start again."
 )
-DIED = "the worker process died 3 times (killed, or out of memory)"
+RAISED = "Traceback (most recent call last):\n  ...\nValueError: the worker process died 3 times (killed)"
 PATH = {
     "solver": {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.1, 2.0]}},
     "evaluation": {"classifier": "native"},
@@ -409,5 +411,49 @@ def test_a_lost_trial_runs_again_and_the_study_ends_as_if_it_had_not_been(
 
 
 def test_a_trial_that_failed_by_itself_is_not_run_again(digits, tmp_path):
-    _, resumed = resume_after("trial", DIED, digits, tmp_path / "study")
-    assert [record.error for record in resumed.trials if record.status == "failed"] == [DIED]
+    _, resumed = resume_after("trial", RAISED, digits, tmp_path / "study")
+    assert [record.error for record in resumed.trials if record.status == "failed"] == [RAISED]
+
+
+class Losing(SerialExecutor):
+    """Executor that loses some trials, by their places in the order of all, as one whose workers are killed."""
+
+    def __init__(self, study, lost):
+        super().__init__(study)
+        self.lost, self.n_begun = lost, 0
+
+    def _run_trial(self, plan, config, recorder, limits):
+        self.n_begun += 1
+        if self.n_begun - 1 in self.lost:
+            recorder.lose(config, worker_died(3))
+        else:
+            super()._run_trial(plan, config, recorder, limits)
+
+
+GRID = {"solver__space": {"alpha": [0.01, 0.05, 0.1]}}
+FEW = {**LEARNING, "solver__params": {"max_iter": 4, "tol": 0.0}, "cv__final": False}
+FEW["search"] = {**LEARNING["search"], "num_samples": 5, "batch_size": 2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "lost"),
+    [(GRID, {0, 2}), (PATH, {0, 4}), (FEW, {0, 1, 2, 3})],
+    ids=["grid", "path", "learning"],
+)
+def test_a_study_whose_workers_were_killed_is_resumed_to_what_an_undisturbed_one_is(
+    changes, lost, digits, tmp_path
+):
+    study, found = make_study(digits, **changes), []
+    course.run(study, tmp_path / "calm", SerialExecutor(study), start_upload=NoUpload)
+    # On a path, each outer fold needs all of its training sets.
+    with pytest.raises(StudyError, match="Resume it") if changes is PATH else nullcontext():
+        course.run(study, tmp_path / "killed", Losing(study, lost), start_upload=NoUpload)
+    killed = StudyDirectory(tmp_path / "killed")
+    assert StoredStudy.read(killed).has_lost
+    course.resume(study, killed, SerialExecutor(study), start_upload=NoUpload)
+    for name in ("calm", "killed"):
+        stored = StoredStudy.read(StudyDirectory(tmp_path / name))
+        trials = {record.id: comparable(record) for record in stored.trials}
+        refits = {fold: comparable(refit) for fold, refit in stored.refits.items()}
+        found.append((trials, refits))
+    assert found[0] == found[1]

@@ -420,7 +420,7 @@ VALUES = {
         "folds": {"all features": 4, "f_test": 5},
     },
     "end_of_space": {"n": 3, "n_folds": 5, "parameter": "alpha", "value": 0.01, "end": "smallest"},
-    "failed_trials": {"n": 3, "n_trials": 10, "n_partly": 1},
+    "failed_trials": {"n": 3, "n_trials": 10, "n_partly": 1, "n_lost": 1},
     "few_folds": {"n_folds": 3, "of_draws": False, "difference": 0.003, "least": 0.011},
     "fewer_than_top": {"folds": {"outer0": 3, "outer1": 4}, "top": 10},
     "final_selects_none": {},

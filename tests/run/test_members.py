@@ -17,6 +17,7 @@ from small_studies import ENDLESS, NoUpload, Watcher
 
 from raysel.config import load_comparison
 from raysel.core.errors import DirectoryError, RayStartError, StudyError
+from raysel.evaluation.lost_trials import worker_died
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
 from raysel.run.api import prepare_study, resume_comparison, run_comparison
@@ -119,6 +120,20 @@ def test_a_member_that_fails_says_why_and_the_others_run(here):
     assert {p: p.stat().st_mtime_ns for p in svm_files} == svm_files
     records = list(read_journal(here / "compared" / "endless" / "journal.jsonl"))
     assert sum(r["kind"] == "study" for r in records) == n_starts + 1
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_trial_of_a_finished_member_whose_worker_was_killed_is_run_again(finished, here):
+    shutil.copytree(finished.study, here / "compared")
+    journal = here / "compared" / "z" / "journal.jsonl"
+    records = list(read_journal(journal))
+    trial = next(record for record in records if record["kind"] == "trial")
+    trial |= {"status": "failed", "error": worker_died(3), "folds": {}}
+    journal.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    resume_comparison("compared", progress=False)
+    resumed = found(here / "compared" / "z")
+    resumed["trials"] = [record for record in resumed["trials"] if record["status"] != "failed"]
+    assert resumed == found(finished.study / "z")
 
 
 @pytest.mark.usefixtures("offline")

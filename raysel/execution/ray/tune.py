@@ -29,6 +29,7 @@ from raysel.core.errors import StudyError
 from raysel.core.files import instance_of
 from raysel.core.machine import RunningTimer
 from raysel.evaluation.lockstep import FoldData
+from raysel.evaluation.lost_trials import worker_died
 from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.scoring import KnownScores
 from raysel.execution.batches import BATCH_SECONDS, Batches
@@ -324,16 +325,10 @@ class RecorderCallback(_NotStored, tune.Callback):
             self._batches.again(left)
             return
         self._end(trial)
-        why = (
-            "memory ran short"
-            if isinstance(error, MemoryShortError)
-            else "killed, or out of memory"
-        )
-        reason = (
-            f"the worker process died {self.losses.n_own_ends(name)} times ({why})"
-            if died
-            else last_line(error)
-        )
+        reason = last_line(error)
+        if died:
+            why = ("memory ran short",) if isinstance(error, MemoryShortError) else ()
+            reason = worker_died(self.losses.n_own_ends(name), *why)
         if self._batches.lose(left[0]):
             self._begin(left[0])
             self._report(self._recorder.lose, left[0], reason)
