@@ -119,11 +119,14 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Term
 
 def _describe(arguments: Namespace, comparison: Comparison, out: Console) -> int:
     """Print the plan, draw the data, and compute nothing."""
-    course.check_upload(comparison.first.config, mlflow_uri(comparison.first.config))
+    config = comparison.first.config
+    course.check_upload(config, mlflow_uri(config))
     studies, mixed = list(comparison.studies.values()), arguments.allow_mixed_versions
     with joined(studies, arguments.address, allow_mixed_versions=mixed) as nodes:
         for line in describe(comparison, out.width if out.is_terminal else None, nodes):
             out.print(line)
+    for doubt in course.upload_doubts(mlflow_uri(config)) if config.tracking.mlflow else ():
+        out.print(f"{'to check':<14}{doubt}")
     _show_preview(comparison.first, arguments.output, out)
     return 0
 

@@ -46,6 +46,7 @@ from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener, Progress, StudyLog
 from raysel.tracking.places import check_experiment, check_store, missing_credentials, note_places
 from raysel.tracking.records import StudyRecord
+from raysel.tracking.server_address import unreachable
 from raysel.tracking.upload_process import MLflowUploader, Upload
 
 #: Number of samples that are stored as an example of what the model takes.
@@ -73,6 +74,11 @@ def check_upload(config: StudyConfig, uri: str) -> None:
     """Check that MLflow's store can be written, unless the study is not uploaded."""
     if config.tracking.mlflow:
         check_store(uri)
+
+
+def upload_doubts(uri: str) -> Iterator[str]:
+    """Yield what keeps MLflow's store from being uploaded to now, a sentence each."""
+    yield from filter(None, (missing_credentials(uri), unreachable(uri)))
 
 
 def run(
@@ -171,8 +177,9 @@ class _Course:
             sigterm_as_interrupt(),
             StudyLog(journal, progress, self.directory.progress, listeners) as log,
         ):
-            if start_upload is not None and (lacking := missing_credentials(self.record.uri)):
-                log.message(lacking)
+            if start_upload is not None:
+                for doubt in upload_doubts(self.record.uri):
+                    log.message(doubt)
             if self.study.findings.storable and (problem := key_problem()):
                 log.message(f"the models will not be trusted: {problem}")
             upload = (

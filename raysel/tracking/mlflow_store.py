@@ -20,8 +20,8 @@ from raysel.tracking.locks import schema_lock
 _KEY = 0x7261_7973_656C  # "raysel"
 #: Table of the version of the others.
 VERSION = "alembic_version"
-#: Condition by table that tells rows from those that MLflow writes as it makes a store.
-_ROWS = {"experiments": "experiment_id > 0", "workspaces": "name <> 'default'"}
+#: Condition by table that tells rows from those that MLflow writes before it has made all tables.
+_ROWS = {"workspaces": "name <> 'default'"}
 #: Seconds without a change after which no other program, e.g. `mlflow ui`, is making the store.
 _QUIET_SECONDS = 5.0
 

@@ -29,6 +29,7 @@ from raysel.core.credentials import (
 from raysel.core.errors import ConfigError
 from raysel.core.files import result_path
 from raysel.tracking.mlflow_store import other_version
+from raysel.tracking.server_address import check_address
 
 # MLflow's own schemes, listed here because importing MLflow takes seconds.
 _SCHEMES = (
@@ -81,11 +82,11 @@ def absolute_uri(uri: str) -> str:
 def check_store(uri: str) -> None:
     """Check that MLflow's store, if it is a sqlite file, can be written and is of the installed version of MLflow.
 
-    A server is asked by the upload only.
-
-    A folder of files, in which MLflow kept runs in earlier times, is refused as MLflow refuses it.
+    Of a server the address is checked; it is asked by the upload only. A folder of files, in which MLflow kept runs in
+    earlier times, is refused as MLflow refuses it.
     """
     _refuse_folder(uri)
+    check_address(uri)
     name = uri.removeprefix("sqlite:///").partition("?")[0]
     if not uri.startswith("sqlite:///") or name.startswith((":memory:", "file:")):
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from raysel.core.errors import ConfigError
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
 from raysel.tracking.places import absolute_uri, check_store, note_place, place_now
+from raysel.tracking.server_address import unreachable
 
 #: Makes a store in children, kills each at another moment, and opens the store again as raysel does.
 KILLS = """
@@ -244,7 +246,7 @@ def give_version(store: Path, version: str) -> None:
         connection.execute("UPDATE alembic_version SET version_num = ?", (version,))
 
 
-@pytest.mark.parametrize("way", ["later", "earlier"])
+@pytest.mark.parametrize("way", ["later", "earlier", "earlier, and without runs"])
 def test_a_store_of_another_version_of_mlflow_is_refused_before_a_study(way, store, tmp_path):
     import mlflow  # noqa: PLC0415 - takes seconds
     from alembic.script import ScriptDirectory  # noqa: PLC0415
@@ -254,6 +256,10 @@ def test_a_store_of_another_version_of_mlflow_is_refused_before_a_study(way, sto
     check_store(f"sqlite:///{tmp_path}/mlflow.db")
     head = scripts.get_revision(scripts.get_current_head())
     give_version(tmp_path / "mlflow.db", "f" * 12 if way == "later" else head.down_revision)
+    way, _, without_runs = way.partition(",")
+    if without_runs:
+        with closing(sqlite3.connect(tmp_path / "mlflow.db")) as connection, connection:
+            connection.execute("DELETE FROM runs")
     before = (tmp_path / "mlflow.db").read_bytes()
     mend = {"later": "install that version", "earlier": "python -m mlflow db upgrade sqlite:///"}
     with pytest.raises(ConfigError) as caught:
@@ -295,8 +301,38 @@ def test_the_version_of_a_store_in_use_or_of_another_program_is_not_asked(store,
     check_store(f"sqlite:///{tmp_path}/own.db")
 
 
+@pytest.mark.parametrize(
+    ("uri", "why"),
+    [
+        *(("http://", "names no host"), ("https:///mlflow", "names no host")),
+        *(("http://:5000", "names no host"), ("http://h:port", "is no address")),
+        *(("http://h:99999", "is no address"), ("http://[::1", "is no address")),
+        ("postgresql+psycopg2://h:port/x", "is no address"),
+        ("postgresql+unheard://h/x", "names no database"),
+        ("mysql+pymysql://h/x", "needs the module pymysql, which is not installed"),
+    ],
+)
+def test_a_server_that_no_uri_can_reach_is_refused_before_a_study(uri, why):
+    with pytest.raises(ConfigError, match=f"MLFLOW_TRACKING_URI.*{why}"):
+        check_store(uri)
+
+
+def test_a_server_that_is_not_reached_now_is_named_and_the_study_runs():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        for scheme in ("http", "postgresql+psycopg2"):
+            assert "(Connection refused)" in unreachable(f"{scheme}://{address}/mlflow")
+        listening.listen()
+        assert not unreachable(f"http://{address}")
+    for host in ("no.such.host.invalid", "a" * 70):
+        assert "cannot be reached now" in unreachable(f"http://{host}")
+    for uri in ("sqlite:///mlflow.db", "postgresql:///mlflow", "databricks"):
+        assert not unreachable(uri)
+
+
 def test_other_stores_are_no_folders(tmp_path):
-    others = ("databricks", "http://127.0.0.1:5000", "postgresql://host/db")
+    others = ("databricks", "http://127.0.0.1:5000", "postgresql+psycopg2://host/db")
     for uri in (*others, f"sqlite:///{tmp_path}/mlflow.db"):
         check_store(uri)
     with pytest.raises(ConfigError, match="too few slashes"):
