@@ -55,6 +55,7 @@ ARGUMENTS = {
     "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/slots.py": "few.yaml --slots 2",
     "benchmarks/search-overhead/start.py": f"--repeats 1 few.yaml {SHORT} --set solver.space.alpha=[0.1]",
+    "benchmarks/search-overhead/tables.py": "--columns 200 --cases text",
     "benchmarks/stored-data/run.py": "--samples 300 --side 8 --compare",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
     "claims/smml-planted/planted.py": "2",
