@@ -17,6 +17,7 @@ from raysel.data.layouts import Layout, Modalities, Tensor, WithConfounds
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import QUANTITIES, TASKS_OF_KEY
 from raysel.data.task_blocks import Samples, TaskBlocks
+from raysel.data.whole_numbers import beyond_floats, rounded_columns
 
 
 def arrange(
@@ -41,7 +42,7 @@ def arrange(
     raw = _without_missing_labels(_of_task(raw, task), source)
     raw = _exclude(_as_classes(raw, exclude_labels, source), exclude_labels, source)
     raw = _choose_classes(raw, classes, exclude_classes, source)
-    X, names = raw.X, raw.feature_names
+    X, names, rounded = raw.X, raw.feature_names, raw.rounded
     if isinstance(X, TaskBlocks):
         if shape is not None or modalities is not None or modes is not None or order == "F":
             raise DataError(
@@ -67,17 +68,23 @@ def arrange(
     if only is not None:
         chosen, layout = _only(only, layout, source)
         X, names = _columns(X, names, chosen)
+        left = set(names or layout.default_names())
+        rounded = tuple(name for name in rounded if name in left)
     categories = {name: texts for name, texts in raw.categories.items() if name in names}
     if raw.confounds is not None:
         if layout.is_multitask:
             raise DataError(f"{source} holds several tasks, which have no confounds beside them.")
-        X = np.hstack([np.asarray(X, dtype=np.float64), raw.confounds.values])
-        names = (*(names or layout.default_names()), *raw.confounds.names)
+        names = tuple(names or layout.default_names())
+        X = np.asarray(X)
+        rounded += tuple(names[i] for i in rounded_columns(X))
+        X = np.hstack([X.astype(np.float64), raw.confounds.values])
+        names = (*names, *raw.confounds.names)
         layout = WithConfounds(layout, len(raw.confounds.names))
         categories |= dict(raw.confounds.categories)
     if isinstance(X, np.ndarray):
         X.flags.writeable = False  # not shared with other code, so that Dataset need not copy it
-    return replace(raw, X=X, layout=layout, feature_names=names, categories=categories)
+    notes = (*raw.notes, *beyond_floats(rounded))
+    return replace(raw, X=X, layout=layout, feature_names=names, categories=categories, notes=notes)
 
 
 def _apart(raw: RawData, named: Sequence[str]) -> RawData:

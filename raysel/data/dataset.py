@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -228,8 +228,8 @@ drop_unlabelled, confounds
         """
         arranged = arrange(raw, source, **arrangement)
         try:
-            parts = {name: part for name, part in vars(arranged).items() if name != "confounds"}
-            return cls(**parts | {"name": arranged.name or data_stem(source)})
+            parts = dict(vars(arranged), name=arranged.name or data_stem(source))
+            return cls(**{part.name: parts[part.name] for part in fields(cls)})
         except MemoryError as error:
             raise DataError(
                 f"{source} is too large for the memory of this machine: {error}."

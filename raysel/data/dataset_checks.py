@@ -16,7 +16,7 @@ from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import QUANTITIES, check_quantities, checked_labels, checked_target
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, parts_of, read_only
-from raysel.data.whole_numbers import beyond_floats, large_columns
+from raysel.data.whole_numbers import beyond_floats, rounded_columns
 
 
 def validated_parts(
@@ -47,7 +47,8 @@ def validated_parts(
             f"{where}: X has {X.shape[1]} columns, but the layout {layout!r} has {layout.n_features} features."
         )
     _check_names(names, X.shape[1], where)
-    notes = (*notes, *_rounded(given, X, names))
+    if isinstance(X, np.ndarray):
+        notes = (*notes, *beyond_floats([names[i] for i in rounded_columns(np.asarray(given))]))
     where_measured = {name: np.asarray(at, dtype=np.float64) for name, at in (places or {}).items()}
     for part, values in (("y", y), ("groups", groups), *where_measured.items()):
         if values is not None and len(values) != len(X):
@@ -96,13 +97,6 @@ def _checked_features(X: np.ndarray, where: str) -> FloatArray:
             f"{where}: X is empty (shape {X.shape}); give at least one sample and one feature."
         )
     return read_only(np.ascontiguousarray(X, dtype=np.float64), X)
-
-
-def _rounded(given: Any, X: Any, names: Sequence[str]) -> tuple[str, ...]:
-    """Say which columns of integers X, as floats, does not hold."""
-    if getattr(given, "dtype", None) not in (np.int64, np.uint64):
-        return ()
-    return beyond_floats({names[i]: np.unique(given[:, i]).tolist() for i in large_columns(X)})
 
 
 def _check_names(names: tuple[str, ...], n_features: int, where: str) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.task_blocks import read_only
+from raysel.data.whole_numbers import BEYOND_FLOATS, are_rounded
 
 #: Kinds of `Dataset.target`: a class for each sample, an indicator, one or several numbers for each sample.
 TARGETS = CLASSES, LABELS, QUANTITIES = "classes", "labels", "quantities"
@@ -25,13 +26,20 @@ def checked_target(
     if target not in (None, *TARGETS):
         raise DataError(f"{where}: target={target!r} must be {CLASSES}, {LABELS} or {QUANTITIES}.")
     if target == QUANTITIES or (target is None and looks_like_quantity(y)):
-        note = None
-        if target is None and y.ndim == 1 and (y == np.round(y)).all():
+        floats, note = _quantities(y, f"{where}: {what}"), None
+        if y.dtype.kind in "iu" and are_rounded(np.unique(y).tolist()):
+            note = (
+                f"{what} holds {BEYOND_FLOATS}: subtract the least value, or set dataset.task: "
+                "classification."
+            )
+            if ((np.ptp(floats, axis=0) == 0) & (y != y[0]).any(axis=0)).any():
+                raise DataError(f"{where}: {note}")
+        elif target is None and y.ndim == 1 and (y == np.round(y)).all():
             note = (
                 f"{what} holds {len(np.unique(y))} different whole numbers and is predicted as a quantity; for classes "
                 "set dataset.task: classification"
             )
-        return _quantities(y, f"{where}: {what}"), QUANTITIES, note
+        return floats, QUANTITIES, note
     labels = _as_indicator(checked_labels(y, f"{where}: {what}"))
     return labels, LABELS if labels.ndim == 2 else CLASSES, None
 

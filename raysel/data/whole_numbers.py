@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -11,11 +11,9 @@ from raysel.core.printing import listed
 
 #: Floats hold all whole numbers up to this one.
 _LARGEST = 2**53
-#: End of the sentence on columns of features.
-BEYOND_FLOATS = (
-    "whole numbers that floats do not hold exactly: drop identifiers (dataset.drop), or subtract the "
-    "least value."
-)
+#: What columns hold, in all sentences on them.
+BEYOND_FLOATS = "whole numbers that floats do not hold exactly"
+_REMEDY = "drop identifiers (dataset.drop), or subtract the least value."
 #: Columns that the sentence names.
 _NAMED = 3
 
@@ -33,23 +31,32 @@ def large_columns(X: FloatArray) -> list[int]:
     """Return the columns with a value that floats may have rounded."""
     if not len(X):
         return []
-    most = np.fmax(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0))
+    ends = np.stack([np.fmax.reduce(X, axis=0), np.fmin.reduce(X, axis=0)])
+    most = np.abs(ends.astype(np.float64)).max(axis=0)
     large: list[int] = np.flatnonzero(most >= _LARGEST).tolist()
     return large
 
 
-def beyond_floats(columns: Mapping[str, Iterable[int]]) -> tuple[str, ...]:
-    """Say which columns hold integers that are rounded as floats; nothing if none does."""
-    rounded = [
-        name
-        for name, values in columns.items()
-        if any(int(float(value)) != value for value in values)
-    ]
+def are_rounded(values: Iterable[int]) -> bool:
+    """Return whether one of some integers is another number as a float."""
+    return any(int(float(value)) != value for value in values)
+
+
+def rounded_columns(X: LabelArray) -> list[int]:
+    """Return the columns with integers that are other numbers as floats; X is (n_samples, n_features)."""
+    if X.dtype not in (np.int64, np.uint64):
+        return []
+    return [i for i in large_columns(X) if are_rounded(np.unique(X[:, i]).tolist())]
+
+
+def beyond_floats(rounded: Collection[str]) -> tuple[str, ...]:
+    """Say that columns of some names hold integers that are rounded as floats; nothing of none."""
     if not rounded:
         return ()
     one = len(rounded) == 1
     names = listed([f"'{name}'" for name in rounded], _NAMED)
-    return (f"{'column' if one else 'columns'} {names} hold{'s' if one else ''} {BEYOND_FLOATS}",)
+    columns = f"column {names} holds" if one else f"columns {names} hold"
+    return (f"{columns} {BEYOND_FLOATS}: {_REMEDY}",)
 
 
 def other_notes(notes: Iterable[str]) -> list[str]:

@@ -26,7 +26,7 @@ from raysel.data.formats.recognition import (
     reads_as_number,
 )
 from raysel.data.targets import looks_like_quantity
-from raysel.data.whole_numbers import beyond_floats, large_columns, whole_numbers
+from raysel.data.whole_numbers import are_rounded, large_columns, whole_numbers
 
 #: Start of the name of a column without one, followed by its position: that of pandas.
 UNNAMED = "Unnamed: "
@@ -111,15 +111,16 @@ def _is_whole(kind: Any) -> bool:
     return pa.types.is_decimal(kind) and bool(kind.scale == 0)
 
 
-def rounded_columns(table: Any, positions: Sequence[int], X: FloatArray) -> tuple[str, ...]:
-    """Say which columns of integers their features, as floats, do not hold."""
-    columns = {}
-    for place in large_columns(X):
-        column = table.column(positions[place])
+def rounded_features(table: Any, positions: Sequence[int], X: FloatArray) -> tuple[str, ...]:
+    """Return the names of the columns of integers that their features, as floats, do not hold."""
+    rounded = []
+    for position in (positions[place] for place in large_columns(X)):
+        column = table.column(position)
         if pa.types.is_integer(column.type) or _is_whole(column.type):
             values = pc.unique(column).drop_null().to_pylist()
-            columns[table.column_names[positions[place]]] = map(int, values)
-    return beyond_floats(columns)
+            if are_rounded(map(int, values)):
+                rounded.append(table.column_names[position])
+    return tuple(rounded)
 
 
 def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[str, ...]]:

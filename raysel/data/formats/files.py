@@ -162,6 +162,8 @@ class RawData:
         Columns that are no features and tell where each sample was measured, by their names.
     confounds : Confounds, default=None
         Columns beside the features that are no features; None if there are none.
+    rounded : tuple of str, default=()
+        Names of the columns of integers that X, as floats, does not hold; of those that X still holds as integers none.
     """
 
     X: LabelArray | StoredSamples | TaskBlocks
@@ -179,6 +181,7 @@ class RawData:
     target: str | None = None
     places: Mapping[str, FloatArray] = field(default_factory=dict)
     confounds: Confounds | None = None
+    rounded: tuple[str, ...] = ()
 
 
 def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool = False) -> Path:

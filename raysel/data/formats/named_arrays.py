@@ -28,6 +28,7 @@ from raysel.data.formats.labels_file import Labels, array_labels, read_labels
 from raysel.data.formats.recognition import has_label_name, label_arrays
 from raysel.data.formats.sparse_matrices import refuse_sparse_arrays, sparse_matrices
 from raysel.data.layouts import Modalities
+from raysel.data.whole_numbers import rounded_columns
 
 #: Usual names of the samples; that of raysel first.
 _X_NAMES = ("X", "fea")
@@ -75,9 +76,10 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
             if matching(options.confounds, [name])
         }
         confounds = confounds_of_arrays(arrays, options, len(labels.y), str(path))
+    X, rounded = (X, ()) if X is not None else _joined(views)
     titled = labels.y.ndim == 2 and "label_names" in file.names
     return RawData(
-        X=np.hstack(list(views.values())) if X is None else X,
+        X=X,
         y=labels.y,
         groups=labels.groups,
         layout=Modalities({name: view.shape[1] for name, view in views.items()}) if views else None,
@@ -87,7 +89,23 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
         label=labels.label,
         notes=tuple(notes),
         confounds=confounds,
+        rounded=rounded,
     )
+
+
+def _joined(views: Mapping[str, LabelArray]) -> tuple[LabelArray, tuple[str, ...]]:
+    """Join modalities, and name the columns of those whose integers they do not hold as floats."""
+    X = np.hstack(list(views.values()))
+    if X.dtype.kind != "f":
+        return X, ()
+    names = Modalities({name: view.shape[1] for name, view in views.items()}).default_names()
+    starts = np.cumsum([0, *(view.shape[1] for view in views.values())]).tolist()
+    rounded = [
+        names[start + column]
+        for start, view in zip(starts, views.values(), strict=False)
+        for column in rounded_columns(view)
+    ]
+    return X, tuple(rounded)
 
 
 def _refuse_sparse(path: Path, file: ArrayFile, arrays: Mapping[str, LabelArray]) -> None:

@@ -17,7 +17,7 @@ from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError, suggestion
 from raysel.core.files import parse_json
 from raysel.core.printing import listed
-from raysel.data.formats.columns import UNNAMED, features, labels, rounded_columns, tensor
+from raysel.data.formats.columns import UNNAMED, features, labels, rounded_features, tensor
 from raysel.data.formats.files import RawData, ReadOptions, matching
 from raysel.data.formats.recognition import (
     INDICATOR,
@@ -30,6 +30,7 @@ from raysel.data.formats.recognition import (
 from raysel.data.layouts import Layout, Modalities, WithConfounds, layout_from_json
 from raysel.data.targets import QUANTITIES
 from raysel.data.task_blocks import TaskBlocks
+from raysel.data.whole_numbers import rounded_columns
 
 #: Key of the schema's metadata under which `save_dataset` stores the layout and the names as JSON.
 METADATA_KEY = b"raysel"
@@ -85,11 +86,11 @@ def raw_data(
     except DataError as error:
         raise DataError(f"{source}: {error}") from error
     tasks = layout if layout is not None and layout.is_multitask else None
-    if tasks or (
-        "X" in names and isinstance(table.schema.field("X").type, pa.FixedShapeTensorType)
-    ):
-        raw = replace(
-            raw, X=_blocks(table, tasks) if tasks else tensor(table.column("X")), layout=layout
+    if tasks or has_tensors(table):
+        raw = (
+            replace(raw, X=_blocks(table, tasks), layout=layout)
+            if tasks
+            else _of_tensor(raw, table, layout)
         )
         if not stored:
             return raw
@@ -119,7 +120,6 @@ def raw_data(
             f"the columns are named as those of {len(modalities.modalities)} modalities: {widths}",
         )
     X, categories = features(table, positions, source, y, unprepared=options.unprepared)
-    notes += rounded_columns(table, positions, X)
     return replace(
         raw,
         X=X,
@@ -131,7 +131,22 @@ def raw_data(
         else tuple(name.removeprefix(INDICATOR) for name in indicator),
         target=QUANTITIES if several else None,
         notes=notes,
+        rounded=rounded_features(table, positions, X),
     )
+
+
+def has_tensors(table: Any) -> bool:
+    """Return whether the samples of a table are a column of tensors called X."""
+    known = "X" in table.column_names
+    return known and isinstance(table.schema.field("X").type, pa.FixedShapeTensorType)
+
+
+def _of_tensor(raw: RawData, table: Any, layout: Layout | None) -> RawData:
+    """Read samples of a column of tensors, as floats if these do not hold its integers."""
+    X = tensor(table.column("X"))
+    if not rounded_columns(X.reshape(len(X), -1)):
+        return replace(raw, X=X, layout=layout)
+    return replace(raw, X=X.astype(np.float64), layout=layout, rounded=("X",))
 
 
 def place_columns(table: Any, names: Collection[str]) -> dict[str, FloatArray]:

@@ -22,7 +22,7 @@ from raysel.data.formats.compressed import data_suffix
 from raysel.data.formats.files import RawData, ReadOptions, reading
 from raysel.data.formats.isolated import check_batches, check_columnar
 from raysel.data.formats.isolated_child import batch_rows
-from raysel.data.formats.table_contents import raw_data
+from raysel.data.formats.table_contents import has_tensors, raw_data
 from raysel.data.formats.text_tables import text_table
 from raysel.data.layouts import Tensor
 from raysel.data.stored_samples import StoredSamples
@@ -110,7 +110,7 @@ class TableRows:
 
     def blocks(self) -> Iterator[FloatArray]:
         """Read consecutive rows until all are read; a file that changes meanwhile raises StorageError."""
-        contents = _contents(self.path, self.options, mapped=self.mapped)
+        contents = (raw for _, raw in _contents(self.path, self.options, mapped=self.mapped))
         while True:
             try:
                 self._check_unchanged()
@@ -145,31 +145,38 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
         )
     with reading(path, _KINDS[data_suffix(path)][0]):
         mapped = _is_large(check_batches(path))
-        parts = [
-            replace(raw, X=np.empty((0, *raw.X.shape[1:])))
-            for raw in _contents(path, options, mapped=mapped)
-        ]
-        if not parts:
+        first: RawData | None = None
+        beside: list[Any] = []
+        rounded: set[str] = set()
+        for table, raw in _contents(path, options, mapped=mapped):
+            first = first or replace(raw, X=np.empty((0, *raw.X.shape[1:])))
+            beside.append(_beside_features(table, raw, options))
+            rounded.update(raw.rounded)
+        if first is None:
             raise DataError(f"{path} holds no rows: give a file with one for each sample.")
-        first = parts[0]
-        y = np.concatenate([part.y for part in parts])
+        known = replace(options, drop=tuple(first.places))
+        read = raw_data(pa.concat_tables(beside), known, str(path))
         sides = first.X.shape[1:]
-        width = int(np.prod(sides))
-        groups = (
-            None
-            if first.groups is None
-            else np.concatenate([np.asarray(part.groups) for part in parts])
-        )
-        source = TableRows(path.absolute(), options, (len(y), width), _written(path), mapped)
-        places = {
-            name: np.concatenate([part.places[name] for part in parts if name in part.places])
-            for name in first.places
-        }
-        whole = {name: values for name, values in places.items() if len(values) == len(y)}
-        layout = first.layout or (Tensor(sides) if len(sides) > 1 else None)
+        shape = (len(read.y), int(np.prod(sides)))
+        source = TableRows(path.absolute(), options, shape, _written(path), mapped)
         return replace(
-            first, X=StoredSamples(source), y=y, groups=groups, layout=layout, places=whole
+            first,
+            X=StoredSamples(source),
+            y=read.y,
+            groups=read.groups,
+            places=read.places,
+            layout=first.layout or (Tensor(sides) if len(sides) > 1 else None),
+            rounded=tuple(name for name in (*first.feature_names, "X") if name in rounded),
         )
+
+
+def _beside_features(table: Any, raw: RawData, options: ReadOptions) -> Any:
+    """Return a copy of the columns of a batch that are no features: a view would keep the batch in memory."""
+    left_out = {*raw.feature_names, *options.drop} - raw.places.keys()
+    if has_tensors(table):
+        left_out.add("X")
+    kept = [name for name in table.column_names if name not in left_out]
+    return table.select(kept).take(np.arange(len(table)))
 
 
 def _written(path: Path) -> tuple[int, int]:
@@ -177,8 +184,8 @@ def _written(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _contents(path: Path, options: ReadOptions, *, mapped: bool) -> Iterator[RawData]:
-    """Read the content of consecutive rows of a file."""
+def _contents(path: Path, options: ReadOptions, *, mapped: bool) -> Iterator[tuple[Any, RawData]]:
+    """Read consecutive rows of a file: their table, and its content."""
     n_read = 0
     with reading(path, _KINDS[data_suffix(path)][0]):
         for batch in _batches(path, mapped=mapped):
@@ -197,7 +204,7 @@ def _contents(path: Path, options: ReadOptions, *, mapped: bool) -> Iterator[Raw
                 raise DataError(
                     f"{path} holds several tasks, which are read into memory: leave dataset.in_memory out."
                 )
-            yield raw
+            yield table, raw
 
 
 def _batches(path: Path, *, mapped: bool) -> Iterator[Any]:
