@@ -33,8 +33,6 @@ _KINDS = {
 
 Value = TypeVar("Value")
 
-_LOCAL = {"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
-
 
 @contextmanager
 def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
@@ -88,23 +86,6 @@ def flush_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def is_local(path: Path) -> bool:
-    """Return whether a file is known to be on this machine's own disk, so that it can be mapped to memory.
-
-    A mapped file that is replaced on a file server ends the process by a signal when its next page is read.
-    """
-    number = path.stat().st_dev
-    device = f"{os.major(number)}:{os.minor(number)}"
-    try:
-        lines = (
-            Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        )
-    except OSError:  # a system without /proc
-        return False
-    kinds = {line.partition(" - ")[2].split()[0] for line in lines if line.split()[2] == device}
-    return bool(kinds) and kinds <= _LOCAL
 
 
 def read_again(read: Callable[[], Value]) -> Value:

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_iris
 from small_studies import streams_of
 
-from raysel import load_model, open_study
+from raysel import load_model, open_comparison, open_study
 
 STRICT = {"name": "strict_labels.StrictClassifier", "params": {}}
 UNTAGGED = {"name": "strict_labels.UntaggedStrict", "params": {}}
@@ -95,8 +95,9 @@ def test_a_comparison_an_audit_and_a_selection_are_those_of_codes():
         selected = printed("select", f"{labels}-study", "--top", "2")
         write(labels, NAMES[labels], **evaluation, compare=members)
         printed("tune", study, "--output", f"{labels}-compared")
-        compared = open_study(f"{labels}-compared")
-        scores = {name: member.test_scores for name, member in compared.members.items()}
-        selected = selected.replace(f"{labels}-", "")
-        texts[labels] = (audited, selected, scores)
+        compared = open_comparison(f"{labels}-compared")
+        scores = {name: member.test_scores for name, member in compared.studies.items()}
+        for text, code in ((f"{labels}-", ""), ("virginica", "1"), ("setosa", "0")):
+            selected = selected.replace(text, code)
+        texts[labels] = (audited, selected.split(), scores)
     assert texts["text"] == texts["codes"]

@@ -78,16 +78,6 @@ def test_round_trip_is_exact(data, suffix):
         assert back.content_hash == data.content_hash
 
 
-def test_arrow_features_of_a_large_file_are_mapped_and_not_copied(tmp_path, monkeypatch):
-    monkeypatch.setattr("raysel.data.formats.tables._READ_WHOLE", 1000)
-    save_dataset(load_dataset("digits"), tmp_path / "d.arrow")
-    X = load_dataset(tmp_path / "d.arrow").X
-    address = X.__array_interface__["data"][0]
-    maps = pathlib.Path("/proc/self/maps").read_text().splitlines()
-    [mapped] = [line.split()[0].split("-") for line in maps if line.endswith("d.arrow")]
-    assert int(mapped[0], 16) <= address < int(mapped[1], 16)
-
-
 def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
     path = tmp_path / "d.arrow"
     save_dataset(load_dataset("iris"), path)
@@ -117,11 +107,3 @@ def test_damage_in_a_parquet_file_is_found(tmp_path):
     damaged[len(damaged) // 3] ^= 1
     path.write_bytes(damaged)
     refused(path, "damaged")
-
-
-def test_a_file_that_is_not_on_a_local_disk_is_read_and_not_mapped(tmp_path, monkeypatch):
-    monkeypatch.setattr("raysel.data.formats.tables._READ_WHOLE", 1000)
-    save_dataset(load_dataset("iris"), tmp_path / "some.arrow")
-    monkeypatch.setattr("raysel.data.formats.tables.is_local", lambda _: False)
-    monkeypatch.setattr("pyarrow.memory_map", lambda *_: pytest.fail("it is mapped"))
-    assert load_dataset(tmp_path / "some.arrow").content_hash == load_dataset("iris").content_hash

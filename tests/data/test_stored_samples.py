@@ -106,6 +106,17 @@ def test_a_table_is_that_in_memory(suffix):
     assert stored.constant.tolist() == [False, False, True, False, False, False]
 
 
+def test_batches_that_a_process_maps_are_those_in_memory(monkeypatch):
+    monkeypatch.setattr("raysel.data.formats.tables._READ_WHOLE", 100)
+    names = pa.array(Y).dictionary_encode()
+    write("x.arrow", table(X, names, person=GROUPS, note=[f"row {i}" for i in range(N)]))
+    stored, data = both("x.arrow", groups="person", drop=["note"])
+    assert stored.X.source.mapped
+    assert stored.y.tolist() == data.y.tolist()
+    np.testing.assert_array_equal(stored.X.array(), data.X)
+    next(stored.X.row_blocks())  # and no more: the process ends
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_digits_from_save_dataset_are_those_in_memory(suffix, monkeypatch):
     digits = load_dataset("digits")

@@ -132,13 +132,19 @@ def is_mapped(path: Path) -> bool:
     return str(path) in Path("/proc/self/maps").read_text(encoding="utf-8")
 
 
-def test_a_file_that_is_cut_while_it_is_read_raises_an_error(tmp_path):
+@pytest.mark.parametrize("largest", [100, 2**28])
+def test_a_file_that_is_cut_while_it_is_read_raises_an_error(tmp_path, monkeypatch, largest):
+    """Batches of more bytes than ``largest`` are mapped, by a process that ends of it."""
+    monkeypatch.setattr("raysel.data.formats.tables._READ_WHOLE", largest)
+    monkeypatch.setattr("raysel.data.formats.isolated_child._BATCH", 8 * 20_000)
     path = tmp_path / "long.arrow"
     batch = pa.record_batch({"x": np.zeros(50_000), "y": np.arange(50_000) % 2})
     with pa.ipc.new_file(path, batch.schema) as writer:
         for _ in range(4):
             writer.write_batch(batch)
-    whole, blocks = load_dataset(path), load_dataset(path, in_memory=False).X.source.blocks()
+    whole, stored = load_dataset(path), load_dataset(path, in_memory=False)
+    assert stored.X.source.mapped is (largest < 1000)
+    blocks = stored.X.source.blocks()
     next(blocks)
     assert not is_mapped(path)
     os.truncate(path, 4096)

@@ -9,11 +9,13 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
@@ -21,6 +23,7 @@ from raysel.core.machine import MAX_DATA_BYTES, check_data_bytes, format_bytes, 
 from raysel.data.formats.files import ArrayFile
 
 _SCRIPT = Path(__file__).with_name("isolated_child.py")
+_MAPPED = Path(__file__).with_name("mapped_child.py")
 #: Processor time for a file in seconds, and seconds more for each byte: 20 to 200 times what valid files take.
 _SECONDS, _SECONDS_PER_BYTE = 20, 2e-7
 
@@ -36,6 +39,17 @@ def check_batches(path: Path) -> int:
     Return the bytes of its largest batch.
     """
     return int(_request("batches", path)[0]["largest"])
+
+
+def mapped_batches(path: Path, rows: int) -> Iterator[Any]:
+    """Have an Arrow file mapped to memory, and read its rows in batches of so many; an error if it is cut meanwhile."""
+    command = [sys.executable, "-P", str(_MAPPED), str(path), str(rows)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        yield from pa.ipc.open_stream(child.stdout)
+        if (
+            status := child.wait()
+        ):  # the stream of a process that ends early may end between two batches
+            raise ValueError(f"the process that read it ended early, with status {status}")
 
 
 def isolated_arrays(path: Path, kind: str) -> ArrayFile:

@@ -15,19 +15,18 @@ import pyarrow.parquet
 
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError, StorageError
-from raysel.core.files import is_local
 from raysel.core.machine import max_data_bytes
 from raysel.data.formats.columns import prepared, text_among_numbers
 from raysel.data.formats.compressed import data_suffix
 from raysel.data.formats.files import RawData, ReadOptions, reading
-from raysel.data.formats.isolated import check_batches, check_columnar
+from raysel.data.formats.isolated import check_batches, check_columnar, mapped_batches
 from raysel.data.formats.isolated_child import batch_rows
 from raysel.data.formats.table_contents import has_tensors, raw_data
 from raysel.data.formats.text_tables import text_table
 from raysel.data.layouts import Tensor
 from raysel.data.stored_samples import StoredSamples
 
-#: Bytes up to which an Arrow file, or a batch of one that stays on the disk, is read rather than mapped to memory.
+#: Bytes up to which a batch of an Arrow file that stays on the disk is read as a whole.
 _READ_WHOLE = 2**28
 
 #: An Arrow table, and phrases on what was recognised.
@@ -41,22 +40,12 @@ def _parquet_table(path: Path, _: ReadOptions) -> _Opened:
 
 
 def _arrow_table(path: Path, _: ReadOptions) -> _Opened:
-    """Read an Arrow IPC file (Feather version 2), memory-mapped if it is large."""
-    check_columnar(path)
-    source = _arrow_source(path, mapped=_is_large(path.stat().st_size))
-    return pa.ipc.open_file(source).read_all(), ()
+    """Read an Arrow IPC file (Feather version 2).
 
-
-def _is_large(n_bytes: int) -> bool:
-    return n_bytes > min(_READ_WHOLE, max_data_bytes())
-
-
-def _arrow_source(path: Path, *, mapped: bool) -> Any:
-    """Open an Arrow file, mapped to memory if asked and if it is on this machine's own disk.
-
-    A mapped file that is cut short ends the process by SIGBUS, where one that is read raises an error.
+    A file that is mapped to memory and cut short ends the process by SIGBUS, where one that is read raises an error.
     """
-    return pa.memory_map(str(path)) if mapped and is_local(path) else pa.OSFile(str(path))
+    check_columnar(path)
+    return pa.ipc.open_file(pa.OSFile(str(path))).read_all(), ()
 
 
 #: Kind of the file, for messages, and the function that opens it, by suffix.
@@ -80,11 +69,7 @@ def open_table(path: Path, options: ReadOptions | None = None) -> _Opened:
 
 
 def read_table(path: Path, options: ReadOptions) -> RawData:
-    """Read a file that holds a table, or that `save_dataset` wrote.
-
-    The features of an Arrow IPC file that `save_dataset` wrote are memory-mapped, not copied, if the file is large and
-    on this machine's own disk.
-    """
+    """Read a file that holds a table, or that `save_dataset` wrote."""
     with reading(path, _KINDS[data_suffix(path)][0]):
         table, notes = open_table(path, options)
         raw = raw_data(table, options, str(path), notes)
@@ -102,7 +87,7 @@ class TableRows:
     shape: tuple[int, int]
     #: Size of the file and time of its last change, by which one that was written anew since is told.
     written: tuple[int, int]
-    #: Whether its batches are too large to be read whole, so that it is mapped to memory.
+    #: Whether its batches are too large to be read whole, so that another process maps it to memory.
     mapped: bool = False
 
     def __repr__(self) -> str:
@@ -144,7 +129,7 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
             f"drop_unlabelled is for tables in memory: leave in_memory out, or take rows without a label out of {path}."
         )
     with reading(path, _KINDS[data_suffix(path)][0]):
-        mapped = _is_large(check_batches(path))
+        mapped = check_batches(path) > min(_READ_WHOLE, max_data_bytes())
         first: RawData | None = None
         beside: list[Any] = []
         rounded: set[str] = set()
@@ -212,8 +197,11 @@ def _batches(path: Path, *, mapped: bool) -> Iterator[Any]:
         with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
             yield from file.iter_batches(batch_rows(file.schema_arrow), use_threads=False)
         return
-    with pa.ipc.open_file(_arrow_source(path, mapped=mapped)) as file:
+    with pa.ipc.open_file(pa.OSFile(str(path))) as file:
         rows = batch_rows(file.schema)
+        if mapped:
+            yield from mapped_batches(path, rows)
+            return
         for i in range(file.num_record_batches):
             batch = file.get_batch(i)
             yield from (batch.slice(start, rows) for start in range(0, len(batch), rows))
