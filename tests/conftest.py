@@ -38,6 +38,7 @@ WAITING = (
     "tests/test_cluster_launch.py",
     "tests/execution/ray/test_two_hosts.py",
     "tests/test_slurm.py",
+    "tests/experiments/test_scripts.py",
     "tests/execution/ray/test_code_shipping.py",
     "tests/execution/ray/test_nodes.py",
     "tests/tracking/test_upload_process.py",
@@ -52,6 +53,22 @@ WAITING = (
 )
 #: Folders of files that share a finished comparison, or are short.
 TOGETHER = ("tests/run/", "raysel/")
+#: Fixtures that are made for minutes of slow tests: one process runs all tests that ask for one.
+MADE_ONCE = ("ray_here", "finished_study")
+#: Files whose slow tests share nothing that takes long: any process runs any of them.
+APART = {
+    "tests/evaluation/test_pipeline.py",
+    "tests/evaluation/test_selectors.py",
+    "tests/execution/test_processes.py",
+    "tests/execution/test_scorers.py",
+    "tests/execution/test_survival.py",
+    "tests/experiments/test_false_claims.py",
+    "tests/experiments/test_guide.py",
+    "tests/experiments/test_papers.py",
+    "tests/run/test_estimator.py",
+    "tests/study/inspection/test_leaks.py",
+    "tests/testing/test_method_suite.py",
+}
 
 
 class Doctests:
@@ -105,11 +122,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups afterwards
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the files that wait: where processes take tests from each other, one waits while others compute."""
-    if config.option.markexpr != "not slow":
-        place = {file: number for number, file in enumerate(WAITING)}
-        items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
+    """Begin the slow tests with the files that wait, and group those that share what takes long to make."""
+    if config.option.markexpr == "not slow":
+        return
+    place = {file: number for number, file in enumerate(WAITING)}
+    items.sort(key=lambda item: place.get(file_of(item), len(place)))
+    for item in items:
+        shared = next((name for name in MADE_ONCE if name in item.fixturenames), file_of(item))
+        if shared not in APART:
+            item.add_marker(pytest.mark.xdist_group(shared))
+
+
+def file_of(item: pytest.Item) -> str:
+    """The file that a test stands in."""
+    return item.nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(tryfirst=True)

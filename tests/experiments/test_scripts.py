@@ -37,7 +37,7 @@ ARGUMENTS = {
     "benchmarks/cluster-scaling/run.py": "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 "
     "--megabytes 1",
     "claims/consensus/run.py": "--seeds 1 --wide 1",
-    "claims/defaults/run.py": "--data iris --methods draft l1-logistic --anew",
+    "claims/defaults/run.py": "--data iris --methods draft --anew",
     "claims/dependent-samples/run.py": "--draws 1",
     "claims/fold-overlap/run.py": "--draws 2",
     "claims/harmonise/run.py": "--seeds 1",
@@ -46,7 +46,7 @@ ARGUMENTS = {
     "benchmarks/scoring-speed/run.py": "digits-smr --configurations 1",
     "benchmarks/search-overhead/comparison.py": f"--repeats 1 compare.yaml {TINY}",
     "benchmarks/search-overhead/growth.py": "--trials 2",
-    "benchmarks/search-overhead/many_trials.py": "--trials 8",
+    "benchmarks/search-overhead/many_trials.py": "--trials 3",
     "benchmarks/search-overhead/timeline.py": f"timeline.png few.yaml {TINY}",
     "benchmarks/search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/peers.py": "--repeats 1 --ways nestedcv raysel-memory",
@@ -108,13 +108,16 @@ SHORTER = {
         "WIDTH, WIDE = 8000": "WIDTH, WIDE = 300",
         "for what, draw in DRAWS.items()": "for what, draw in list(DRAWS.items())[-1:]",
     },
+    "claims/consensus/even_folds.py": {"N_REPEATS = 200": "N_REPEATS = 4"},
     "claims/corrected-interval/run.py": {"N_SETS, N_NEW = 100, 10": "N_SETS, N_NEW = 2, 2"},
     "claims/dependent-samples/run.py": {
-        "TOP, PERMUTATIONS = 240, 20, 5, 19": "TOP, PERMUTATIONS = 240, 20, 5, 1"
+        "TOP, PERMUTATIONS = 240, 20, 5, 19": "TOP, PERMUTATIONS = 240, 20, 5, 1",
+        "10 * draws": "draws",
+        "for _ in range(5)": "for _ in range(1)",
     },
     "claims/error-control/permutation.py": {
         "FIRST_SEED = 19": "FIRST_SEED = 1",
-        "range(case.runs)": "range(2)",
+        "range(case.runs)": "range(1)",
     },
     "claims/error-control/run.py": {
         "range(case.runs)": "range(2)",

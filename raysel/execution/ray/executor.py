@@ -54,7 +54,7 @@ from raysel.tracking.records import NodeRecord
 
 #: Largest share of the object store for prepared folds; further folds are prepared again by each trial.
 _STORE_SHARE = 0.5
-#: Seconds of work that this process does itself without a cluster: a new worker needs as long for its imports.
+#: CPU seconds of work that this process does itself without a cluster: a new worker needs as long for its imports.
 _SHORT = 2.0
 #: Number of times that tasks are cancelled, a second apart, if they do not end.
 _CANCELLATIONS = 10
@@ -78,7 +78,7 @@ class RayExecutor(Executor):
         self._watch: HeadWatch | None = None
         self._plan: TrialPlan | None = None
         self._log: StudyLog | None = None
-        #: Seconds in which this process prepared folds.
+        #: CPU seconds in which this process prepared folds.
         self._preparing = 0.0
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -257,13 +257,13 @@ class RayExecutor(Executor):
         data: dict[int, Any] = {}
         sizes: dict[int, int] = {}
         while self._here and len(data) < len(sets) and self._preparing < _SHORT:
-            started, (fold, i), n = time.monotonic(), sets[len(data)], len(data)
+            started, (fold, i), n = time.process_time(), sets[len(data)], len(data)
             try:
                 made = prepare_fold(self._study, fold.inner[i], params)
             except Exception as raised:
                 raise _unprepared(raised) from raised
             data[n], sizes[n] = ray.put(made), made.nbytes
-            self._preparing += time.monotonic() - started
+            self._preparing += time.process_time() - started
 
         n_here = len(data)
 

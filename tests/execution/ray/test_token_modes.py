@@ -10,21 +10,25 @@ from small_studies import write_digits
 
 pytestmark = pytest.mark.slow
 
-#: A driver that runs one study after the other: where an address is "-", on a Ray of its own.
+#: A driver that runs one study after the other; where an address is "-" it starts a Ray of its own, and ends it.
 DRIVER = """
 import os, sys
 from pathlib import Path
 from raysel.core.errors import RayselError
-from raysel.run.launch import joined, make_executor
+from raysel.execution.ray.session import ray_session
+from raysel.run.launch import make_executor
 from raysel.testing.checks import run_by
 from small_studies import make_study
 for number, word in enumerate(sys.argv[1:]):
     address = None if word == "-" else word
-    study = make_study("few.npz", solver={"name": "fisher_score"}, search={})
+    cv = {"outer": 2, "inner": 2, "final": False}
+    study = make_study("few.npz", solver={"name": "fisher_score"}, search={}, cv=cv)
+    folds = []
     try:
-        with joined([study], address):
-            ended = run_by(make_executor(study, address), study, Path(f"study{number}"))
-        folds = [fold for trial in ended.trials.values() for fold in trial["folds"].values()]
+        with ray_session(address, [study]):
+            if address:
+                ended = run_by(make_executor(study, address), study, Path(f"study{number}"))
+                folds = [fold for trial in ended.trials.values() for fold in trial["folds"].values()]
         print("done" if not any(fold["error"] for fold in folds) else folds, flush=True)
     except RayselError as error:
         print(error, flush=True)
