@@ -365,7 +365,9 @@ def _describe_time(cost: CostEstimate, places: Slots, fixed: float = 0.0) -> str
 
 
 def _failure_note(cost: CostEstimate) -> Iterator[str]:
-    """Yield a sentence with the configurations whose pilot fit failed, if any did."""
+    """Yield sentences with the configurations, and the numbers of features, whose pilot fit failed, if any did."""
+    for each in cost.failing:
+        yield f"evaluation.estimator fails with {each.what}, which will be left out: {each.reason}"
     if cost.failures:
         names = list(cost.failures)
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

@@ -336,7 +336,9 @@ class EvaluationConfig(_Section):
     """Increasing values of C of estimator linear_svm, or one: the inner scores choose it for each number of features,
     for the method and for each reference."""
     n_features: tuple[Count, ...] = ()
-    """Increasing numbers of best features, each of which is scored. Not used by native."""
+    """Increasing numbers of best features, each of which is scored. One with which the estimator fails on an inner fold
+    is left out of that outer fold, as its mean would be of other inner folds than that of the others, and named in the
+    result. Not used by native."""
     choose_n: Literal["one_se", "best", "mean"] = "one_se"
     """Number of features that a configuration is scored at, chosen by its inner scores: one_se takes the smallest of
     n_features within one standard error of the best inner mean, best that with the best inner mean; mean scores by the

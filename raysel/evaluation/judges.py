@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import isclass, signature
 from typing import Any, Final
 
+import numpy as np
 from sklearn.linear_model import Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputRegressor
@@ -16,8 +20,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
 from raysel.core.arrays import LabelArray, is_quantity
-from raysel.core.errors import ConfigError
+from raysel.core.errors import ConfigError, StudyError, raise_storage_error
 from raysel.core.plugins import import_dotted
+from raysel.core.printing import first_line, short
 from raysel.evaluation.neighbours import NearestNeighborsClassifier
 from raysel.evaluation.records import Setting
 
@@ -81,6 +86,43 @@ class Judge:
         tags = get_tags(model).classifier_tags
         takes_labels = y.ndim == 1 or (tags is not None and tags.multi_label)
         return model if takes_labels else OneVsRestClassifier(model)
+
+
+class EstimatorError(StudyError):
+    """An estimator raises an error where it is fitted or predicts."""
+
+
+#: Errors of the machine, which are no fault of an estimator: no memory, no file, a worker process of joblib killed.
+_OF_MACHINE = (MemoryError, OSError, BrokenExecutor)
+#: Address of an object, another in each process.
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+")
+_LONGEST_REASON = 200
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Raise what an estimator raises as an EstimatorError of the same words in each process; not errors of the machine."""
+    try:
+        yield
+    except _OF_MACHINE:
+        raise
+    except Exception as error:
+        raise_storage_error(error)
+        told = _ADDRESS.sub("0x...", first_line(str(error).strip()))
+        name = type(error).__name__
+        raise EstimatorError(short(f"{name}: {told}" if told else name, _LONGEST_REASON)) from error
+
+
+def without_nan(output: LabelArray) -> LabelArray:
+    """Return what an estimator gives for some samples, (n_samples,) or (n_samples, n_columns), if it is no NaN."""
+    if np.asarray(output).dtype.kind == "f" and np.isnan(output).any():
+        raise ValueError("it gives NaN for some samples")
+    return output
+
+
+def shown_setting(setting: Setting) -> str:
+    """Return a setting as text, e.g. ``"C=0.1"``."""
+    return ", ".join(f"{key}={value}" for key, value in setting)
 
 
 def judge_class(name: str, key: str = "evaluation.estimator") -> type[Any]:

@@ -167,7 +167,8 @@ def _advance(
             objective = next(iterations, None)
             if objective is None:
                 if not evaluation.every_iteration:
-                    inner.scores = [score(solver).tolist() for score in scorers]
+                    for score in scorers:
+                        inner.add_scores(score, solver)
                 inner.converged, inner.gap = convergence_of(solver)
                 continue
             if not math.isfinite(objective):
@@ -176,7 +177,8 @@ def _advance(
                 )
             inner.objective.append(float(objective))
             if evaluation.every_iteration:
-                inner.scores += [score(solver).tolist() for score in scorers]
+                for score in scorers:
+                    inner.add_scores(score, solver)
             going.append(fit)
         running = going
         if running:

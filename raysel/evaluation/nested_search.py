@@ -203,6 +203,9 @@ def select_winner(
         if causes:
             why = f"{len(causes)} failed, the first with {causes[0]!r}"
             mend = "Change solver.space, or raise search.trial_timeout if that ended them."
+            traces = [record.folds[fold] for record in records if fold in record.folds]
+            if traces and all(trace.error and trace.inner for trace in traces):
+                mend = "Change evaluation.estimator or evaluation.n_features."
             if any(map(was_lost, records)):
                 mend = "Resume it, or run it again: with fewer trials at once if memory ran short."
         else:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -42,11 +43,19 @@ DECIMALS = 12
 def choose_setting(scores: FloatArray) -> tuple[IntArray, FloatArray]:
     """Choose, for each number of features, the setting of the estimator with the best mean over the inner folds.
 
-    Of equal ones it is the first. ``scores`` has the shape (n_inner, n_settings, n_sizes); returned are the positions
-    of the chosen settings, shape (n_sizes,), and the scores at them, shape (n_inner, n_sizes).
+    Of equal ones it is the first; one that has no score on an inner fold is not chosen unless none has all.
+    ``scores`` has the shape (n_inner, n_settings, n_sizes); returned are the positions of the chosen settings, shape
+    (n_sizes,), and the scores at them, shape (n_inner, n_sizes).
     """
-    best: IntArray = np.round(scores.mean(axis=0), DECIMALS).argmax(axis=0)
+    means = np.round(scores.mean(axis=0), DECIMALS)
+    best: IntArray = np.where(np.isnan(means), -np.inf, means).argmax(axis=0)
     return best, scores[:, best, np.arange(scores.shape[2])]
+
+
+def scored_numbers(scores: FloatArray) -> list[int]:
+    """Positions of the numbers of features with a score on every inner fold. `scores` is (n_inner, n_sizes)."""
+    positions: list[int] = np.flatnonzero(~np.isnan(scores).any(axis=0)).tolist()
+    return positions
 
 
 class FeatureCount(NamedTuple):
@@ -67,10 +76,17 @@ def choose_n(scores: FloatArray, rule: ChooseN) -> FeatureCount:
     where s_b is the sample standard deviation over the inner folds at b: the rule of one standard error of Breiman et
     al.. ``mean`` averages the scores over all numbers and chooses b for the model.
 
+    A number without a score on an inner fold is left out, as if it were not listed: its mean would be of other folds
+    than that of the others. At least one number has all scores.
+
     L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees", 1984, section 3.4.3.
 
     `scores` is (n_inner, n_sizes).
     """
+    kept = scored_numbers(scores)
+    if len(kept) < scores.shape[1]:
+        chosen = choose_n(np.ascontiguousarray(scores[:, kept]), rule)
+        return FeatureCount(kept[chosen.position], chosen.score)
     means = scores.mean(axis=0)
     rounded = np.round(means, DECIMALS)
     best = int(rounded.argmax())
@@ -83,20 +99,41 @@ def choose_n(scores: FloatArray, rule: ChooseN) -> FeatureCount:
     return FeatureCount(position, float(means[position]))
 
 
+class EstimatorFailure(NamedTuple):
+    """Number of best features with which the estimator that scores them raises an error."""
+
+    n_features: int
+    #: Setting of the estimator, e.g. ``"C=0.1"``; empty if it has none.
+    setting: str
+    reason: str
+
+
+def with_none(values: FloatArray) -> list[float | None]:
+    """Return values as a list, None for those that are not finite, which JSON cannot hold."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]
+
+
 @dataclass
 class InnerTrace:
     """Objective and scores of one inner fit."""
 
     #: Objective after each iteration.
     objective: list[float] = field(default_factory=list)
-    #: Scores after each iteration, one for each number of features; only the last where the fit is scored once.
-    scores: list[list[float]] = field(default_factory=list)
+    #: Scores after each iteration, one for each number of features, None where the estimator fails; only the last
+    #: where the fit is scored once.
+    scores: list[list[float | None]] = field(default_factory=list)
     #: Origin of the solution on a path of configurations: ``"solved"``, or the certificate that proved it.
     source: str = "solved"
     #: Whether the fit met its ``tol``; None while it has not ended.
     converged: bool | None = None
     #: Relative duality gap; None if the solver computes none.
     gap: float | None = None
+    #: Numbers of features and settings with which the estimator fails.
+    failures: list[EstimatorFailure] = field(default_factory=list)
+
+    def add_scores(self, score: Callable[..., FloatArray], solver: Any) -> None:
+        """Score a solver as it is now, and note where the estimator fails."""
+        self.scores.append(with_none(score(solver, self.failures)))
 
 
 @dataclass
@@ -107,25 +144,40 @@ class FoldTrace:
     null: bool = False
     #: One trace for each inner fold.
     inner: list[InnerTrace] = field(default_factory=list)
-    #: Traceback of the inner fit that failed on this outer fold; empty if none failed.
+    #: Traceback of the inner fit that failed on this outer fold, or that the estimator fails with every number of
+    #: features; empty if none failed.
     error: str = ""
     #: Setting of the estimator with the best mean inner score for each number of features, e.g. ``{"C": 0.1}``; empty
-    #: where each iteration is scored.
+    #: where each iteration is scored, and where the estimator fails.
     settings: list[dict[str, Any]] = field(default_factory=list)
 
     def choose_setting(self, settings: Sequence[Setting]) -> None:
         """Choose a setting for each number of features by the inner scores of all, and keep the scores at it."""
-        best, scores = choose_setting(np.array([trace.scores for trace in self.inner]))
-        self.settings = [dict(settings[position]) for position in best]
-        for trace, row in zip(self.inner, scores.tolist(), strict=True):
-            trace.scores = [row]
+        rows = np.array([trace.scores for trace in self.inner], dtype=np.float64)
+        best, scores = choose_setting(rows)
+        kept = scored_numbers(scores)
+        self.settings = [dict(settings[p]) if i in kept else {} for i, p in enumerate(best)]
+        for trace, row in zip(self.inner, scores, strict=True):
+            trace.scores = [with_none(row)]
+        if not kept:
+            n, setting, reason = next(each for trace in self.inner for each in trace.failures)
+            self.error = (
+                "evaluation.estimator fails with every number of features, with "
+                f"{n}{f' ({setting})' if setting else ''} by {reason}"
+            )
 
     @property
     def last_scores(self) -> FloatArray | None:
         """Scores at the last iteration, shape (n_inner, n_sizes); None if a fit failed."""
         if self.error or not self.inner:
             return None
-        return np.array([trace.scores[-1] for trace in self.inner])
+        return np.array([trace.scores[-1] for trace in self.inner], dtype=np.float64)
+
+    @property
+    def scored_numbers(self) -> list[int]:
+        """Positions of the numbers of features that have a score on every inner fold; none if a fit failed."""
+        scores = self.last_scores
+        return [] if scores is None else scored_numbers(scores)
 
     def choice(self, rule: ChooseN) -> FeatureCount | None:
         """Return the number of features that a rule chooses at the last iteration; None if a fit failed."""
@@ -143,11 +195,13 @@ class FoldTrace:
 
     def score_curve(self, rule: ChooseN) -> list[float]:
         """Return the score of the configuration by iteration, by a rule; one value if scored once."""
+        if self.error:
+            return []
+        known = [np.array(trace.scores, dtype=np.float64) for trace in self.inner if trace.scores]
         if rule == "mean":
-            return mean_curve(
-                [np.mean(trace.scores, axis=1).tolist() for trace in self.inner if trace.scores]
-            )
-        known = [trace.scores for trace in self.inner if trace.scores]
+            kept = self.scored_numbers
+            each = [np.ascontiguousarray(scores[:, kept]) for scores in known]
+            return mean_curve([scores.mean(axis=1).tolist() for scores in each])
         length = max((len(scores) for scores in known), default=0)
         return [
             choose_n(np.array([scores[min(i, len(scores) - 1)] for scores in known]), rule).score
@@ -155,10 +209,15 @@ class FoldTrace:
         ]
 
     def score_curves(self) -> list[list[float]]:
-        """Return the mean score over the inner folds by iteration, one curve for each number of features."""
+        """Return the mean score over the inner folds by iteration, one curve for each number of features.
+
+        That of a number with which the estimator fails is empty.
+        """
+        scores = [np.array(trace.scores, dtype=np.float64) for trace in self.inner]
+        kept = self.scored_numbers
         return [
-            mean_curve([[s[i] for s in t.scores] for t in self.inner])
-            for i in range(len(self.inner[0].scores[-1]))
+            mean_curve([rows[:, i].tolist() for rows in scores if i in kept])
+            for i in range(scores[0].shape[1])
         ]
 
 
@@ -322,8 +381,8 @@ class RefitRecord:
     #: chooses; the mean over the numbers of features, or the tasks, where that is ``mean`` or the classifier
     #: ``native``.
     inner_score: float
-    #: Test score for each number of features, or each task; empty for the final fold.
-    test_scores: list[float]
+    #: Test score for each number of features, or each task; None where the estimator fails, empty for the final fold.
+    test_scores: list[float | None]
     #: Score of each feature; None if the method does not rank features.
     feature_scores: list[float] | None
     #: Objective after each iteration.
@@ -355,12 +414,12 @@ class RefitRecord:
     #: Position in ``test_scores`` of the score at ``n_features``, which is `test_score`; None if that is their mean.
     position: int | None = None
     #: Mean validation score over the inner folds for each entry of ``test_scores``; empty if it was not recorded.
-    inner_curve: list[float] = field(default_factory=list)
+    inner_curve: list[float | None] = field(default_factory=list)
     #: Scores on the training set itself, as ``test_scores``; empty if they were not recorded or one is undefined.
-    training_scores: list[float] = field(default_factory=list)
+    training_scores: list[float | None] = field(default_factory=list)
     #: Test scores of the references of ``evaluation.references`` by name: one for each number of features, or one if
     #: the reference does not depend on it; empty for the final fold.
-    references: dict[str, list[float]] = field(default_factory=dict)
+    references: dict[str, list[float | None]] = field(default_factory=dict)
     #: Number of test samples by true class (row) and class predicted with ``n_features`` (column), in the order of
     #: ``classes`` of the study; for several labels a sample one row ``[tn, fp, fn, tp]`` a label; samples without a
     #: label are left out.
@@ -415,11 +474,18 @@ class RefitRecord:
         return values[0] if len(values) == 1 else self._figure(values, position)
 
     def _figure(self, values: Sequence[float | None], position: int | None) -> float | None:
-        """The value at a position, or the mean of all values if all are known."""
+        """The value at a position, or the mean of those where the estimator does not fail if all are known."""
         if position is not None:
             return values[position] if values else None
-        known = [value for value in values if value is not None]
-        return float(np.mean(known)) if known and len(known) == len(values) else None
+        pairs = zip(values, self.test_scores or values, strict=False)
+        scored = [value for value, test_score in pairs if test_score is not None]
+        known = [value for value in scored if value is not None]
+        return float(np.mean(known)) if known and len(known) == len(scored) else None
+
+    @property
+    def scored_numbers(self) -> list[int]:
+        """Positions of the numbers of features that have a test score."""
+        return [i for i, score in enumerate(self.test_scores) if score is not None]
 
     def clear_scores(self, constant: Iterable[int]) -> None:
         """Set the scores of the features that are constant in all samples to 0, as raysel up to 0.2 did not."""

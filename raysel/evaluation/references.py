@@ -28,7 +28,13 @@ from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, part
 from raysel.evaluation.confounds import CONFOUNDS
 from raysel.evaluation.guesses import guess_score, guesses_for
 from raysel.evaluation.judges import ALPHAS, KNN, RIDGE, Judge
-from raysel.evaluation.records import Setting, choose_n, choose_setting
+from raysel.evaluation.records import (
+    Setting,
+    choose_n,
+    choose_setting,
+    scored_numbers,
+    with_none,
+)
 from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.selectors import usable_scores
 from raysel.numerics.metrics import Metric, metric
@@ -64,9 +70,29 @@ class Sets(NamedTuple):
 class ReferenceScores:
     """Test scores of references by name, and what the inner folds chose for each: as the fields of `RefitRecord`."""
 
-    scores: dict[str, list[float]] = field(default_factory=dict)
+    scores: dict[str, list[float | None]] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
     settings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def among(self, scored: Sequence[int], n: int) -> ReferenceScores:
+        """Return what is of the scored numbers of features at their positions among all n, None at the others."""
+
+        def spread(values: Sequence[Any], otherwise: Any) -> list[Any]:
+            by_position = dict(zip(scored, values, strict=False))
+            return [by_position.get(i, otherwise) for i in range(n)]
+
+        by_number = (VARIANCE, F_TEST)
+        return ReferenceScores(
+            {
+                name: spread(values, None) if name in by_number else values
+                for name, values in self.scores.items()
+            },
+            {name: scored[position] for name, position in self.positions.items()},
+            {
+                name: spread(values, {}) if name in by_number else values
+                for name, values in self.settings.items()
+            },
+        )
 
 
 @dataclass(frozen=True)
@@ -116,7 +142,11 @@ def reference_scores(
     measure = metric(evaluation.metric)
     for name in guesses_for(measure, outer.y_train):
         result.scores[name] = _scored(lambda: [_guess(name, part, measure) for part in parts])  # noqa: B023
-    result.scores = {name: values for name, values in result.scores.items() if values}
+    result.scores = {
+        name: values
+        for name, values in result.scores.items()
+        if any(value is not None for value in values)
+    }
     return result
 
 
@@ -149,7 +179,7 @@ def _score_rankings(
     names = list(rankings) if inner_folds_choose(evaluation) else []
     if len(evaluation.settings) == 1 and chooses_n:
         names.remove(ALL_FEATURES)
-    validation: dict[str, list[list[list[float]]]] = {name: [] for name in names}
+    validation: dict[str, list[list[list[float | None]]]] = {name: [] for name in names}
     for sets in inner if names else ():
         for name, rows in validation.items():
             rows.append(
@@ -164,7 +194,9 @@ def _score_rankings(
         if name in validation:
             if not all(row for rows in validation[name] for row in rows):
                 continue
-            best, scores = choose_setting(np.array(validation[name]))
+            best, scores = choose_setting(np.array(validation[name], dtype=np.float64))
+            if not scored_numbers(scores):
+                continue
             settings = [evaluation.settings[position] for position in best]
             if chooses_n and name != ALL_FEATURES:
                 result.positions[name] = choose_n(scores, evaluation.choose_n).position
@@ -183,7 +215,7 @@ def inner_folds_choose(evaluation: Evaluation) -> bool:
     return len(evaluation.settings) > 1 or _chooses_n(evaluation)
 
 
-def _scored(compute: Callable[[], list[float]]) -> list[float]:
+def _scored(compute: Callable[[], Sequence[float | None]]) -> list[float | None]:
     """The scores that a function returns; none if the metric is undefined for a reference."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a reference's warnings are none of the method's fit
@@ -194,13 +226,14 @@ def _scored(compute: Callable[[], list[float]]) -> list[float]:
             ValueError,
         ):  # of the metric: the method's own score is not lost with it
             return []
-    return scores if np.isfinite(scores).all() else []
+    known = [score for score in scores if score is not None]
+    return list(scores) if np.isfinite(known).all() else []
 
 
 def _ranked(
     name: str, sets: Sets, evaluation: Evaluation, settings: Sequence[Setting] = ()
-) -> list[float]:
-    """Scores of a ranking, for each number of features."""
+) -> list[float | None]:
+    """Scores of a ranking, for each number of features; None where the estimator fails."""
     sets, settings = _scaled(sets, settings)
     d, constant = sets.X_train.shape[1], sets.constant
     if name == ALL_FEATURES:
@@ -213,9 +246,8 @@ def _ranked(
     if not len(scores):
         return []
     selector: Any = _Ranked(scores)
-    return evaluation.scorer(*sets[:5], constant, settings, prepared=sets.outputs)(
-        selector
-    ).tolist()
+    score = evaluation.scorer(*sets[:5], constant, settings, prepared=sets.outputs)
+    return with_none(score(selector))
 
 
 def _scaled(sets: Sets, settings: Sequence[Setting]) -> tuple[Sets, Sequence[Setting]]:

@@ -17,15 +17,17 @@ from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 from raysel.base.estimator import Estimator, convergence_of
 from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, is_quantity
+from raysel.core.errors import StudyError
 from raysel.core.machine import now
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.evaluation.confounds import score_of_confounds
+from raysel.evaluation.judges import EstimatorError, own_errors
 from raysel.evaluation.outputs import TestOutputs
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.plan import OuterFold
-from raysel.evaluation.records import RefitRecord, Setting, TrialRecord
+from raysel.evaluation.records import RefitRecord, Setting, TrialRecord, with_none
 from raysel.evaluation.references import ReferenceScores, Sets, reference_scores
 from raysel.evaluation.scoring import Evaluation, Outcome, best_guess
 from raysel.evaluation.selectors import RankedClassifier, RankedSelector, usable_scores
@@ -53,6 +55,9 @@ class FoldModels:
     n_shown: int
     settings: Sequence[Setting] = ()
     prepared: Outputs | None = None
+    #: Positions of the numbers of features that are scored, and of the one that the inner folds choose.
+    scored: Sequence[int] = ()
+    chosen: int = 0
     _trained: dict[tuple[int, Setting], tuple[RankedSelector, Any]] = field(default_factory=dict)
 
     def pipeline(
@@ -81,20 +86,34 @@ class FoldModels:
             steps.append(("classifier", self.solver))
         return FeaturePipeline.of(steps, feature_names)
 
-    def outcomes(self, X: Samples, y: LabelArray) -> list[Outcome]:
-        """Predict and score samples by the model with each number of features.
+    def outcomes(self, X: Samples, y: LabelArray) -> list[Outcome | None]:
+        """Predict and score samples by the model with each number of features; None where the estimator fails.
 
         `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
         if self.evaluation.is_native:
             return [self.evaluation.outcome(self.solver, X, y, self.y)]
-        models = [self._at(n) for n in self.evaluation.n_features]
-        distinct = {id(selector): (selector, classifier) for selector, classifier in models}
-        results = {
-            key: self.evaluation.outcome(classifier, selector.transform(X), y, self.y)
-            for key, (selector, classifier) in distinct.items()
-        }
-        return [results[id(selector)] for selector, _ in models]
+        found: list[Outcome | None] = [None] * len(self.evaluation.n_features)
+        known: dict[int, Outcome] = {}
+        for position in self.scored:
+            n = self.evaluation.n_features[position]
+            try:
+                selector, classifier = self._at(n)
+                if id(selector) not in known:
+                    selected = selector.transform(X)
+                    known[id(selector)] = self.evaluation.outcome(classifier, selected, y, self.y)
+            except EstimatorError as error:
+                if position == self.chosen or self.evaluation.choose_n == "mean":
+                    raise _fails_outside(n, error) from error
+            else:
+                found[position] = known[id(selector)]
+        return found
+
+    def training_scores(self) -> list[float | None]:
+        """Score the training samples with each number of features; empty if a score is undefined."""
+        outcomes = self.outcomes(self.X, self.y)
+        defined = np.isfinite(joined_scores(_with_score(outcomes))).all()
+        return with_none(joined_scores(outcomes)) if defined else []
 
     def outputs(self, X: Samples, y: LabelArray, n: int | None) -> dict[str, Any]:
         """Outputs of the model with a number of features, `TestOutputs.to_json`; empty if there are none to record.
@@ -122,25 +141,53 @@ class FoldModels:
                 if n_scored
                 else best_guess(self.y)
             )
-            self._trained[key] = selector, fit_to_labels(classifier, X, self.y)
+            with own_errors():
+                self._trained[key] = selector, fit_to_labels(classifier, X, self.y)
         return self._trained[key]
 
 
-def joined_scores(outcomes: Sequence[Outcome], name: str | None = None) -> FloatArray:
-    """Join the values of a metric: one for each number of features, or each task. Returns (n_sizes,) or (n_tasks,)."""
-    return np.concatenate(
-        [outcome.scores if name is None else outcome.report[name] for outcome in outcomes]
+def _fails_outside(n: int, error: EstimatorError) -> StudyError:
+    return StudyError(
+        f"evaluation.estimator fails on the outer fold with {n} features, and with none of the inner folds, which "
+        f"chose them: {error}. No other number is chosen by test samples. Leave {n} out of evaluation.n_features, or "
+        "change evaluation.estimator, and start the study again."
     )
 
 
+def joined_scores(outcomes: Sequence[Outcome | None], name: str | None = None) -> FloatArray:
+    """Join the values of a metric: one for each number of features, or each task. Returns (n_sizes,) or (n_tasks,).
+
+    It is NaN where the estimator fails.
+    """
+    missing = np.full(1, np.nan)
+    scores = [
+        missing if each is None else each.scores if name is None else each.report[name]
+        for each in outcomes
+    ]
+    return np.concatenate(scores)
+
+
+def _with_score(outcomes: Sequence[Outcome | None]) -> list[Outcome]:
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _test_scores(
+    evaluation: Evaluation, outcomes: Sequence[Outcome | None], y: LabelArray
+) -> list[float | None]:
+    """Scores of test samples, each of which is defined or of an estimator that fails."""
+    evaluation.finite(joined_scores(_with_score(outcomes)), y)
+    return with_none(joined_scores(outcomes))
+
+
 def _pseudo_values(
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[Outcome | None],
     position: int | None,
     test: IntArray,
     kept_whole: LabelArray | None,
 ) -> list[float]:
     """Pseudo-values of the score at a position, or of the mean, over the test samples or their groups."""
-    scored = outcomes if position is None else [outcomes[position]]
+    of_score = outcomes if position is None else [outcomes[position]]
+    scored = _with_score(of_score)
     members = test if kept_whole is None else kept_whole[test]
     n_columns = sum(outcome.measured.n_columns for outcome in scored)
     return pseudo_values(partial(_mean_score, scored), members, n_columns).tolist()
@@ -265,12 +312,21 @@ def refit_winner(
     n_features = evaluation.n_features[chosen.position] if not evaluation.is_native else None
     scores = _feature_scores(solver, constant, prepared)
     n_shown = n_shown or X.shape[1]
-    settings = [tuple(setting.items()) for setting in trace.settings]
     models = FoldModels(
-        evaluation, solver, scores, X_train, y_train, random_state, n_shown, settings, prepared
+        evaluation,
+        solver,
+        scores,
+        X_train,
+        y_train,
+        random_state,
+        n_shown,
+        [tuple(setting.items()) for setting in trace.settings],
+        prepared,
+        trace.scored_numbers,
+        chosen.position,
     )
-    training = joined_scores(models.outcomes(X_train, y_train))
-    test_scores: list[float] = []
+    training_scores = models.training_scores()
+    test_scores: list[float | None] = []
     report: dict[str, list[float | None]] = {}
     redundant: list[float | None] = []
     counts: list[list[int]] = []
@@ -281,10 +337,11 @@ def refit_winner(
     if len(fold.test):
         X_test, y_test = fitted_set.transform(X[fold.test]), y[fold.test]
         outcomes = models.outcomes(X_test, y_test)
-        test_scores = evaluation.finite(joined_scores(outcomes), y_test).tolist()
-        report = {name: _with_none(joined_scores(outcomes, name)) for name in evaluation.report}
+        test_scores = _test_scores(evaluation, outcomes, y_test)
+        report = {name: with_none(joined_scores(outcomes, name)) for name in evaluation.report}
         values = _pseudo_values(outcomes, position, fold.test, kept_whole) if over_samples else None
-        predicted = outcomes[0 if n_features is None else chosen.position].predicted
+        of_model = outcomes[0 if n_features is None else chosen.position]
+        (predicted,) = (outcome.predicted for outcome in _with_score([of_model]))
         known = solver.labelled(y_test)
         counts = confusion(
             y_test[known], predicted[known], np.unique(y) if classes is None else classes
@@ -299,14 +356,14 @@ def refit_winner(
             references = reference_scores(
                 sets,
                 inner_sets,
-                evaluation=evaluation,
+                evaluation=evaluation.with_numbers(models.scored),
                 confounds=score_of_confounds(
                     unfitted, X, y, fold, labelled=solver.labelled(y), metric_name=evaluation.metric
                 ),
-            )
+            ).among(models.scored, len(evaluation.n_features))
         # Features of several tasks are of different samples, so they have no correlation.
         if redundancy_sizes and scores is not None and isinstance(X, np.ndarray):
-            redundant = _with_none(
+            redundant = with_none(
                 _redundancy(fitted_set.prepared(X), scores, redundancy_sizes, prepared)
             )
     converged, gap = convergence_of(solver)
@@ -332,9 +389,9 @@ def refit_winner(
         else None,
         n_features=n_features,
         position=position,
-        inner_curve=inner_scores.mean(axis=0).tolist(),
+        inner_curve=with_none(inner_scores.mean(axis=0)),
         references=references.scores,
-        training_scores=training.tolist() if np.isfinite(training).all() else [],
+        training_scores=training_scores,
         confusion=counts,
         outputs=outputs,
         predictions=pairs_of(y[fold.test], predicted),
@@ -410,11 +467,6 @@ def _labelled(sets: Sets, solver: Estimator) -> Sets:
         sets.y_test[test],
         sets.random_state,
     )
-
-
-def _with_none(values: FloatArray) -> list[float | None]:
-    """Values as a list, None for those that are not finite, which JSON cannot hold."""
-    return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:

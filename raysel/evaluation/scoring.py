@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -18,15 +18,24 @@ from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, is_q
 from raysel.data.layouts import SEPARATOR
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.task_blocks import Samples, TaskBlocks
-from raysel.evaluation.judges import KNN, NATIVE, Judge
+from raysel.evaluation.judges import (
+    KNN,
+    NATIVE,
+    EstimatorError,
+    Judge,
+    own_errors,
+    shown_setting,
+    without_nan,
+)
 from raysel.evaluation.neighbours import knn_path, knn_scores, knn_shares, set_decides
-from raysel.evaluation.records import ChooseN, Setting
+from raysel.evaluation.records import ChooseN, EstimatorFailure, Setting
 from raysel.evaluation.selectors import score_scale, usable_scores
 from raysel.numerics.metrics import Metric, known_of, metric
 from raysel.numerics.rankings import descending_order
 
-#: Scores by the settings and the set of features; a fold has one table for all configurations.
-KnownScores = dict[tuple[Any, ...], float]
+#: Scores, or why the estimator fails, by the settings and the set of features; a fold has one table for all
+#: configurations.
+KnownScores = dict[tuple[Any, ...], float | str]
 #: Number of scores that a table keeps, of 300 bytes each.
 _KEPT = 4096
 
@@ -73,6 +82,12 @@ class Evaluation:
         """Names of the scores: ``n10``, ``n20``, ..., or the tasks for ``native``; empty if there is one score."""
         return self.tasks if self.is_native else tuple(f"n{n}" for n in self.n_features)
 
+    def with_numbers(self, positions: Sequence[int]) -> Evaluation:
+        """Return the settings with some of the numbers of features, by their positions; ``native`` has none."""
+        if self.is_native:
+            return self
+        return replace(self, n_features=tuple(self.n_features[i] for i in positions))
+
     def scorer(
         self,
         X_train: Any,
@@ -84,8 +99,11 @@ class Evaluation:
         settings: Sequence[Setting] = (),
         known: KnownScores | None = None,
         prepared: Outputs | None = None,
-    ) -> Callable[[Estimator], FloatArray]:
+    ) -> Callable[..., FloatArray]:
         """Return a function that scores a fitted selector on the given samples.
+
+        A score is NaN where the estimator fails; a list that is given to the function as well gets each
+        `EstimatorFailure`.
 
         Scores that depend on the set of features alone are taken from ``known``, the table of these samples, or go
         there: configurations and their iterations often rank the same features best.
@@ -99,7 +117,7 @@ class Evaluation:
         measure = metric(self.metric)
         if self.is_native:
             mean = known_of(y_train) if is_quantity(y_train) else None
-            return lambda selector: self.finite(
+            return lambda selector, _=None: self.finite(
                 self._of_model(measure, selector, X_test, y_test, mean), y_test
             )
         classes = known_of(y_train)
@@ -113,10 +131,12 @@ class Evaluation:
                 self.n_neighbors,
             )
         )
-        last: list[tuple[IntArray, FloatArray]] = []
+        last: list[tuple[IntArray, FloatArray, list[EstimatorFailure]]] = []
 
-        def outputs(order: IntArray, cases: Sequence[tuple[int, Setting]]) -> Iterator[LabelArray]:
-            """Yield what the metric takes, for each number of features and setting."""
+        def outputs(
+            order: IntArray, cases: Sequence[tuple[int, Setting]]
+        ) -> Iterator[LabelArray | str]:
+            """Yield what the metric takes, or why there is nothing, for each number of features and setting."""
             if not len(order):
                 yield measure.output(best_guess(y_train).fit(X_train, y_train), X_test, y_test)
             elif of_neighbours:
@@ -134,10 +154,12 @@ class Evaluation:
                         else prepared.columns(np.sort(order[:n]))
                     )
                     judge = self.judge.make(y_train, random_state, setting)
-                    model = fit_to_labels(judge, X_train[:, best], y_train)
-                    yield measure.output(model, X_test[:, best], y_test)
+                    columns = X_train[:, best], y_train, X_test[:, best], y_test
+                    yield _output_of(judge, measure, *columns)
 
-        def score(selector: Estimator) -> FloatArray:
+        def score(
+            selector: Estimator, failures: list[EstimatorFailure] | None = None
+        ) -> FloatArray:
             values = usable_scores(
                 selector.scores_, constant, prepared, scale=score_scale(selector)
             )
@@ -156,13 +178,37 @@ class Evaluation:
                 for case, output in zip(
                     unknown, outputs(order, unknown) if unknown else (), strict=True
                 ):
-                    table[keys[case]] = measure(y_test, output, classes)
-                last[:] = [(order, np.array([table[keys[case]] for case in cases]))]
+                    if isinstance(output, str):
+                        table[keys[case]] = output
+                    else:
+                        table[keys[case]] = measure(y_test, output, classes)
+                last[:] = [
+                    (order, *self._found([table[keys[case]] for case in cases], each, y_test))
+                ]
                 while len(table) > _KEPT:
                     del table[next(iter(table))]  # the oldest
-            return self.finite(last[0][1], y_test)
+            _, scores, lost = last[0]
+            if failures is not None:
+                failures += lost
+            return scores
 
         return score
+
+    def _found(
+        self,
+        values: Sequence[float | str],
+        settings: Sequence[Setting],
+        y: LabelArray,
+    ) -> tuple[FloatArray, list[EstimatorFailure]]:
+        """Scores for each number of features, and failures of the estimator. `y` is (n_samples,) or of labels."""
+        scores, failures = [], []
+        for n, setting, value in zip(self.n_features, settings, values, strict=True):
+            if isinstance(value, str):
+                failures.append(EstimatorFailure(n, shown_setting(setting), value))
+                scores.append(math.nan)
+            else:
+                scores += self.finite(np.array([value]), y).tolist()
+        return np.array(scores), failures
 
     def _of_neighbours(
         self,
@@ -194,14 +240,15 @@ class Evaluation:
         `X` is (n_samples, n_selected), `y` (n_samples,) or (n_samples, n_labels), `y_train` those of the training set,
         which metrics of quantities may need.
         """
-        predicted: LabelArray = model.predict(X)
         mean = known_of(y_train) if y_train is not None and is_quantity(y_train) else None
-        measured = self._measured(metric(self.metric), model, X, y, mean, predicted)
-        report = {
-            name: self._measured(metric(name), model, X, y, mean, predicted).values()
-            for name in self.report
-        }
-        return Outcome(predicted, measured, report)
+        with own_errors():
+            predicted: LabelArray = model.predict(X)
+            measured = {
+                name: self._measured(metric(name), model, X, y, mean, predicted)
+                for name in (self.metric, *self.report)
+            }
+        report = {name: measured[name].values() for name in self.report}
+        return Outcome(predicted, measured[self.metric], report)
 
     def _of_model(
         self, measure: Metric, model: Any, X: Samples, y: LabelArray, mean: FloatArray | None
@@ -290,6 +337,23 @@ def _of_task(measure: Metric, name: str, y: LabelArray, output: Any, classes: An
     if measure.response in ("decision_function", "predict_proba"):
         output = measure.of_two(output, classes[own])
     return measure(y, output, classes[own])
+
+
+def _output_of(
+    estimator: Any,
+    measure: Metric,
+    X_train: FloatArray,
+    y_train: LabelArray,
+    X_test: FloatArray,
+    y_test: LabelArray,
+) -> LabelArray | str:
+    """What a metric takes of an estimator after its fit, or why the estimator fails."""
+    try:
+        with own_errors():
+            model = fit_to_labels(estimator, X_train, y_train)
+            return without_nan(measure.output(model, X_test, y_test))
+    except EstimatorError as error:
+        return str(error)
 
 
 def best_guess(y: LabelArray) -> Any:

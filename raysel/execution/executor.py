@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -120,9 +121,12 @@ class Executor(AbstractContextManager["Executor"], ABC):
 
 def refit_error(fold: OuterFold, winner: TrialRecord, reason: object) -> StudyError:
     """Return the error to raise for a refit that failed."""
-    return StudyError(
-        f"the winner of {fold.name}, {winner.name}, could not be refitted: {last_line(reason)}"
-    )
+    told = _OWN_NAME.sub("", last_line(reason))
+    return StudyError(f"the winner of {fold.name}, {winner.name}, could not be refitted: {told}")
+
+
+#: Name of an error whose words are raysel's own.
+_OWN_NAME = re.compile(r"\A[\w.]*\b(StudyError|EstimatorError): ")
 
 
 def last_line(error: object) -> str:

@@ -248,10 +248,10 @@ class PathTrial(Trial):
             converged, gap = convergence_of(solver)
             objective = [float(value) for value in solver.objective_path_]
             # Only the last objective and its scores: a solution proved by a certificate has no iterations.
-            scores = [score(solver).tolist() for score in scorers]
-            self.record.fits[self._configurations[position].id] = InnerTrace(
-                objective[-1:], scores, source, converged, gap
-            )
+            fit = InnerTrace(objective[-1:], [], source, converged, gap)
+            for score in scorers:
+                fit.add_scores(score, solver)
+            self.record.fits[self._configurations[position].id] = fit
             yield number
 
     def _fail(self, error: str) -> None:

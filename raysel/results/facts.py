@@ -228,6 +228,8 @@ class Facts:
             "scores": scores,
             **(self.agreement.to_json() if self.agreement else {}),
         }
+        if lost := [remark.values for remark in self.actions if remark.key == "estimator_fails"]:
+            figures["estimator_fails"] = lost
         if self.stability_selection is not None:
             figures["stability_selection"] = self.stability_selection.to_json(
                 self.study.feature_names

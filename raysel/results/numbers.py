@@ -11,6 +11,7 @@ import numpy as np
 
 from raysel.core.errors import headline
 from raysel.evaluation.agreement import RankOverlap
+from raysel.evaluation.failing_numbers import failing_in_trials
 from raysel.evaluation.records import FINAL, Convergence, TrialRecord
 from raysel.numerics.inference import MeanInterval
 from raysel.results.coefficients import Coefficients
@@ -274,5 +275,5 @@ def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
         "converged": fits.n_converged / fits.n_fits if fits.n_fits else None,
         # Along a path all configurations are fitted together.
         "seconds": np.nan if stored.paths else max(0.0, record.ended - record.started),
-        "error": headline(record.failure),
+        "error": headline(record.failure) or "; ".join(map(str, failing_in_trials([record]))),
     }

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from raysel.config.space import Choices, LogSpace, domain_from_yaml
 from raysel.core.printing import first_line, joined_lines
+from raysel.evaluation.failing_numbers import FailingNumbers, failing_in_trials
 from raysel.evaluation.judges import ALPHAS, LINEAR_SVM, NATIVE, RIDGE
 from raysel.evaluation.lost_trials import was_lost
 from raysel.evaluation.records import FINAL, Convergence, RefitRecord, TrialRecord
@@ -91,7 +92,7 @@ def limitations(result: StudyRecords, top: int | None = None) -> Iterator[Remark
 
 
 def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -> Iterator[Remark]:
-    """Remark on a search that its time budget ended, and on failed trials."""
+    """Remark on a search that its time budget ended, on failed trials, and on an estimator that fails."""
     if search is not None and search.cut:
         yield Remark("time_budget", {"n_tried": search.n_tried, "n_planned": search.n_planned})
     failed = [record for record in trials if record.status == "failed"]
@@ -99,6 +100,7 @@ def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -
         n_partly = sum(any(not trace.error for trace in record.folds.values()) for record in failed)
         counts = {"n": len(failed), "n_trials": len(trials), "n_partly": n_partly}
         yield Remark("failed_trials", {**counts, "n_lost": sum(map(was_lost, failed))})
+    yield from (Remark("estimator_fails", vars(each)) for each in failing_in_trials(trials))
 
 
 def _selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[Remark]:
@@ -193,7 +195,8 @@ def _chose(refit: RefitRecord, name: str, parameter: str, value: float) -> bool:
         position = refit.reference_positions.get(name, position)
     if position is not None and len(settings) > 1:
         settings = [settings[position]]
-    return bool(settings) and all(setting.get(parameter) == value for setting in settings)
+    values = [setting.get(parameter) for setting in settings if setting]  # none where it fails
+    return bool(values) and all(each == value for each in values)
 
 
 def _numbers(domain: Any) -> list[float]:
@@ -274,6 +277,12 @@ def _largest_gap(gap: float | None, before: str, behind: str = "") -> str:
     return "" if gap is None else f"{before}largest relative duality gap is {gap:.1e}{behind}"
 
 
+def _key_of_setting(setting: str) -> str:
+    if setting.startswith("C="):
+        return "evaluation.C"
+    return "evaluation.estimator" + ".space" * bool(setting)
+
+
 #: Relative difference of two objectives from which on they differ in what is printed.
 _APART = 5e-4
 
@@ -318,6 +327,11 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
         + (f", {n_lost} as their worker process died, which --resume runs again" if n_lost else "")
         + ": their errors are in study.trials(), and in the journal."
         + (f"\n{n_partly} of them failed on some outer folds only." if n_partly else "")
+    ),
+    "estimator_fails": lambda **values: (
+        f"evaluation.estimator fails with {FailingNumbers(**values)}: change evaluation.n_features or "
+        f"{_key_of_setting(values['setting'])}.\nA number is left out of an outer fold where one of its inner folds "
+        "fails; the others are scored as without it."
     ),
     "few_folds": lambda n_folds, of_draws, difference, least: (
         f"With {n_folds} {'draws' if of_draws else 'folds'} only differences above {least:.3f} can be seen; to see "

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from raysel.core.arrays import FloatArray
 from raysel.evaluation.confounds import CONFOUNDS
 from raysel.evaluation.guesses import GUESSES
 from raysel.evaluation.plan import name_draws
@@ -75,7 +76,8 @@ class Reference:
     scores: list[float]
     #: The method's scores compared with them.
     paired: PairedComparison
-    #: Mean over the outer folds for each number of features, or one value if it does not depend on it.
+    #: Mean over the outer folds for each number of features, NaN where the estimator fails on one; or one value if it
+    #: does not depend on it.
     curve: list[float]
     #: Name in the records: of ``chance`` that of the best guess.
     recorded: str
@@ -129,7 +131,7 @@ class Reference:
             "test_mean": self.mean,
             "test_std": finite(self.sd),
             "test": self.scores,
-            "curve": self.curve,
+            "curve": [finite(value) for value in self.curve],
             **({"guess": self.recorded} if self.name == "chance" else {}),
             **({"settings": list(self.settings)} if self.settings else {}),
             "method_minus_it": {
@@ -209,7 +211,7 @@ def references(
                 name,
                 scores,
                 paired_comparison(method, scores, ratio, largest=high - low),
-                np.mean([refit.references[recorded] for refit in outer], axis=0).tolist(),
+                _floats([refit.references[recorded] for refit in outer]).mean(axis=0).tolist(),
                 recorded,
                 are_draws(outer),
                 _test_against_chance(outer, metric, scores) if name == "chance" else None,
@@ -266,12 +268,13 @@ def score_curves(
 ) -> dict[str, list[float]]:
     """Return mean and SD of inner and test score, and the references' means, for each number of features.
 
-    The inner columns are NaN if the inner scores were not recorded for each number.
+    The inner columns are NaN if the inner scores were not recorded for each number; all are where the estimator fails
+    on an outer fold.
     """
     k = len(sizes)
-    test = np.array([refit.test_scores[:k] for refit in outer], dtype=np.float64)
-    inner = np.array(
-        [refit.inner_curve if len(refit.inner_curve) == k else [np.nan] * k for refit in outer]
+    test = _floats([refit.test_scores[:k] for refit in outer])
+    inner = _floats(
+        [refit.inner_curve if len(refit.inner_curve) == k else [None] * k for refit in outer]
     )
     curves: dict[str, list[float]] = {"n_features": list(sizes)}
     for name, values in (("inner", inner), ("test", test)):
@@ -288,6 +291,11 @@ def score_curves(
 def finite(value: float) -> float | None:
     """Return a number, None for NaN and infinity, which JSON does not have."""
     return value if np.isfinite(value) else None
+
+
+def _floats(rows: Sequence[Sequence[float | None]]) -> FloatArray:
+    """Rows of scores, NaN where there is none; returns (n_rows, n_columns)."""
+    return np.array(rows, dtype=np.float64)
 
 
 def _known(values: Iterable[float | None]) -> list[float]:

@@ -255,7 +255,10 @@ def _interval_sentences(facts: Facts) -> Iterator[str]:
 
 
 def curve_table(facts: Facts) -> TextTable:
-    """Return inner and test score and the references' means for each number of features."""
+    """Return inner and test score and the references' means for each number of features.
+
+    They are undefined where the estimator fails on an outer fold.
+    """
     names, curve = list(facts.references), facts.curve
     columns = [
         curve[name]
@@ -266,7 +269,7 @@ def curve_table(facts: Facts) -> TextTable:
             str(n),
             mean_and_sd(inner, inner_sd),
             mean_and_sd(test, test_sd),
-            *(f"{value:.3f}" for value in others),
+            *map(mean_and_sd, others),
         ]
         for n, inner, inner_sd, test, test_sd, *others in zip(*columns, strict=True)
     ]
@@ -414,13 +417,15 @@ def missing_references_sentence(facts: Facts) -> str:
     missing = [name for name in expected if name not in facts.references]
     if not missing or not any(refit.references for refit in facts.outer):
         return ""
-    why, scaling = (
-        f"{spaced(facts.metric)} is undefined for them on an outer fold",
-        facts.study.config["dataset"],
-    )
-    if missing == ["variance"]:
-        why = f"after the scaling {scaling.get('scaling', 'unit')} all features have the same variance"
-    return f"References without a score: {', '.join(reference_name(facts, name) for name in missing)} ({why})."
+    whys = {
+        name: f"on an outer fold the estimator fails with it, or {spaced(facts.metric)} is undefined"
+        for name in missing
+    }
+    if "variance" in missing and "f_test" not in missing:
+        scaling = facts.study.config["dataset"].get("scaling", "unit")
+        whys["variance"] = f"after the scaling {scaling} all features have the same variance"
+    told = ", ".join(f"{reference_name(facts, name)} ({why})" for name, why in whys.items())
+    return f"References without a score: {told}."
 
 
 def score_table(facts: Facts) -> TextTable:

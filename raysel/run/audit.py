@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -290,7 +291,11 @@ def careless_score(study: Study) -> _Careless:
             solver.fit(whole.X, y)
             for setting in study.evaluation.settings:
                 each = _of_judge(study, solver, whole, y, state, setting)
-                scores += [(score, len(y)) for score in each.tolist()]
+                scores += [(score, len(y)) for score in each.tolist() if not math.isnan(score)]
+    if not scores:
+        raise StudyError(
+            "the careless score cannot be computed, as evaluation.estimator fails with every number of features."
+        )
     best, n_samples = max(scores, key=itemgetter(0))
     return _Careless(best, len(scores), n_samples)
 
@@ -373,7 +378,10 @@ def _of_judge(
     state: int,
     setting: Setting,
 ) -> FloatArray:
-    """Mean score of the judge over folds for each number of features that a method ranks best, shape (n_sizes,)."""
+    """Mean score of the judge over folds for each number of features that a method ranks best, shape (n_sizes,).
+
+    It is NaN where the judge fails on a fold.
+    """
     X, constant, outputs = whole.X, constant_features(whole.X), whole.outputs
     scores = [
         study.evaluation.scorer(

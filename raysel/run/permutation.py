@@ -14,10 +14,10 @@ import numpy as np
 
 from raysel.base.registry import solver_capabilities
 from raysel.core.arrays import FloatArray, IntArray
-from raysel.core.errors import ConfigError
+from raysel.core.errors import ConfigError, StudyError
 from raysel.evaluation.nested_search import select_winner
 from raysel.evaluation.plan import InnerFold, NestedPlan, OuterFold, derived_seed
-from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
+from raysel.evaluation.records import FINAL, EstimatorFailure, RefitRecord, TrialRecord
 from raysel.evaluation.selectors import usable_scores
 from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.execution.serial import PreparedFolds
@@ -41,11 +41,13 @@ class Chosen:
     params: Mapping[str, Any]
     position: int | None
     settings: Sequence[Mapping[str, Any]] = ()
+    #: Positions of the numbers of features with which the estimator does not fail, or of the tasks.
+    scored: Sequence[int] = ()
 
     @classmethod
     def of_refit(cls, refit: RefitRecord) -> Chosen:
         """Return what a refit of the study has used."""
-        return cls(refit.params, refit.position, refit.settings)
+        return cls(refit.params, refit.position, refit.settings, refit.scored_numbers)
 
 
 def permuted_study(study: Study, number: int, seed: int) -> Study:
@@ -141,10 +143,14 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
             settings[:last],
         )
     sets = training.X, y[fold.train], training.transform(X[fold.test]), y[fold.test]
+    failures: list[EstimatorFailure] = []
     scores = evaluation.scorer(
         *sets, state, training.constant, settings, prepared=training.outputs
-    )(solver)
-    return float(scores.mean() if chosen.position is None else scores[-1]), np.empty(0)
+    )(solver, failures)
+    of_score = scores[list(chosen.scored)] if chosen.position is None else scores[-1:]
+    if np.isnan(of_score).any():
+        raise StudyError(f"evaluation.estimator fails on {fold.name}: {failures[-1].reason}")
+    return float(of_score.mean()), np.empty(0)
 
 
 def _search(study: Study) -> dict[str, Chosen]:
@@ -157,7 +163,7 @@ def _search(study: Study) -> dict[str, Chosen]:
         trace = winner.folds[fold.name]
         choice = trace.choice(rule)
         position = None if rule == "mean" or choice is None else choice.position
-        chosen[fold.name] = Chosen(winner.params, position, trace.settings)
+        chosen[fold.name] = Chosen(winner.params, position, trace.settings, trace.scored_numbers)
     return chosen
 
 

@@ -6,7 +6,7 @@ import ctypes
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -18,8 +18,10 @@ from threadpoolctl import threadpool_limits
 from raysel.base.estimator import Estimator, convergence_of
 from raysel.core.errors import ConfigError
 from raysel.evaluation.configurations import Configuration
+from raysel.evaluation.failing_numbers import FailingNumbers, failing_numbers
+from raysel.evaluation.judges import EstimatorError
 from raysel.evaluation.lockstep import FoldData, run_in_lockstep
-from raysel.evaluation.records import FoldTrace
+from raysel.evaluation.records import EstimatorFailure, FoldTrace
 from raysel.evaluation.references import Sets, inner_folds_choose, reference_scores
 from raysel.evaluation.training import set_parameters
 from raysel.study.definition import Study
@@ -63,6 +65,8 @@ class CostEstimate:
     #: Largest number of bytes that a pilot fit, with its scores, needed beside the prepared fold; each trial that runs
     #: at once needs them.
     fit_bytes: int | None
+    #: Numbers of features with which the estimator fails on the largest inner training set.
+    failing: Sequence[FailingNumbers] = ()
 
 
 def with_executor(study: Study, cost: CostEstimate) -> Study:
@@ -102,7 +106,7 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     places.insert(1, places.pop())  # the last one comes after the first
     examples = [study.examples[place] for place in places]
     references = 0.0
-    failures: dict[str, str] = {}
+    errors: dict[str, Exception] = {}
     pilots: list[_Pilot] = []
     with (
         threadpool_limits(study.config.search.cpus_per_trial),
@@ -117,16 +121,16 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         prepare_seconds = elapsed() * n_keys
         elapsed = _stopwatch()
         for example in (*examples, *(other for other in study.examples if other not in examples)):
-            n_begun = len(pilots) + len(failures)
+            n_begun = len(pilots) + len(errors)
             wanted = n_begun < 2 or (n_begun < len(examples) and elapsed() < _MORE_SECONDS)
-            if not wanted and (not failures or elapsed() > _MOST_SECONDS):
+            if not wanted and (not errors or elapsed() > _MOST_SECONDS):
                 break
             try:
                 pilots.append(
                     _pilot(study, example, prepared.get(study.prepare_key(example.params)))
                 )
             except Exception as error:  # a class of another package may raise anything  # noqa: BLE001
-                failures[example.name] = f"{type(error).__name__}: {error}".partition("\n")[0]
+                errors[example.name] = error
         ranking_seconds = (
             _importance_seconds(study, pilots[0], next(iter(prepared.values()), None))
             if pilots
@@ -134,11 +138,14 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         )
         if elapsed() < _MORE_SECONDS:
             references = _reference_seconds(study, next(iter(prepared.values()), None))
+    failures = {name: _told(error) for name, error in errors.items()}
     if study.configurations and len(failures) == len(study.configurations):
         name, first = next(iter(failures.items()))
         few = "it fails" if len(failures) == 1 else f"all {len(failures)} configurations fail"
+        judged = all(isinstance(error, EstimatorError) for error in errors.values())
+        key = "evaluation.estimator or evaluation.n_features" if judged else "solver"
         raise ConfigError(
-            f"solver: {few} on the {len(fold.inner[number].train)} samples of the largest inner training set: "
+            f"{key}: {few} on the {len(fold.inner[number].train)} samples of the largest inner training set: "
             f"{name}: {first}"
         )
     share = max(0, study.n_trials - n_done) / study.n_trials
@@ -169,7 +176,14 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         round(study.n_largest * sum(data.nbytes for data in prepared.values()) * n_keys),
         round(n_tried * study.n_inner) + n_refits,
         max(peaks, default=None),
+        failing_numbers((number, pilot.failing) for pilot in pilots),
     )
+
+
+def _told(error: Exception) -> str:
+    """What happened in a pilot fit, in one line."""
+    name = "" if isinstance(error, EstimatorError) else f"{type(error).__name__}: "
+    return f"{name}{error}".partition("\n")[0]
 
 
 def _reference_seconds(study: Study, data: FoldData | None) -> float:
@@ -230,6 +244,8 @@ class _Pilot:
     gaps: list[float]
     solver: Estimator
     peak: int | None
+    #: Where the estimator that scores the best features fails.
+    failing: Sequence[EstimatorFailure] = ()
 
     @property
     def progress(self) -> str:
@@ -274,15 +290,17 @@ def _pilot(study: Study, example: Configuration, data: FoldData | None) -> _Pilo
         if (ranked := seconds + _ranking_seconds(plain, seconds, data)) > _PILOT_SECONDS:
             return _Pilot(ranked, 1, True, [], plain, None)  # scoring takes far less
     before, elapsed, ended, gaps, n_iter = _restart_peak(), _stopwatch(), True, [], 0
-    for n_iter in run_in_lockstep([solver], [data], study.evaluation, [state], FoldTrace()):
+    trace = FoldTrace()
+    for n_iter in run_in_lockstep([solver], [data], study.evaluation, [state], trace):
         if (gap := convergence_of(solver)[1]) is not None:
             gaps.append(gap)
         if elapsed() > _PILOT_SECONDS and n_iter < solver.max_steps and not solver.converged_:
             ended = False
             break
-    return _Pilot(
-        elapsed(), n_iter, ended, gaps, solver, None if before is None else _peak() - before
-    )
+    if trace.error:
+        raise EstimatorError(trace.error)
+    peak = None if before is None else _peak() - before
+    return _Pilot(elapsed(), n_iter, ended, gaps, solver, peak, trace.inner[0].failures)
 
 
 def _stopwatch() -> Callable[[], float]:

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,11 @@ from raysel.base.label_codes import fit_to_labels
 from raysel.base.models import unlisted_estimators, untrusted_types
 from raysel.base.registry import OWN
 from raysel.config.schema import StudyConfig
-from raysel.core.arrays import IntArray, LabelArray, is_quantity
+from raysel.core.arrays import IntArray, LabelArray, is_quantity, validate_params
 from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.preparation.preparation import Preparation
-from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE
+from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, shown_setting
 from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.numerics.classification import class_scores, gives_class_scores
 from raysel.numerics.metrics import Metric, known_of, metric
@@ -128,47 +130,55 @@ def _tried_judges(
 ) -> list[Any]:
     """Fit what scores the best features to a few samples, with each setting, and return the fitted ones.
 
-    Its outputs must be those that the metrics take.
+    Its outputs must be those that the metrics take. A setting, or a number of features, with which it fails is left
+    out here as it is by the study, unless all fail.
     """
     judge = judge_of(config.evaluation)
     if "." not in judge.name:
         return []
     judges: list[Any] = []
-    few, used = train[_few(dataset.y[train])], slice(0, config.evaluation.n_features[0])
+    failures: list[str] = []
+
+    @cache
+    def training_set(whole: bool) -> tuple[Any, LabelArray]:
+        rows = train if whole else train[_few(dataset.y[train])]
+        y, unfitted = dataset.y[rows], (clone(scaler), preparation and clone(preparation))
+        return TrainingSet.of(dataset.X[rows], y, *unfitted).X, y
+
     for setting in judge.settings:
-        shown = ", ".join(f"{key}={value}" for key, value in setting)
+        shown = shown_setting(setting)
         where = f"evaluation.estimator: {judge.name}{f' ({shown})' if shown else ''}"
         try:
             model = judge.make(dataset.y, random_state, setting)
+            validate_params(model)
         except Exception as error:  # a constructor of another package may raise anything
             raise ConfigError(f"{where} cannot be constructed: {error}") from error
         kind, wanted = tagged_type(model), "regressor" if dataset.is_regression else "classifier"
         if kind not in (None, wanted):
             raise ConfigError(f"{where} is a {kind}; use a {wanted}.")
         failure: BaseException | None = None
-        for rows in (
-            few,
-            train,
-        ):  # a fit that fails on few samples is repeated on the whole training set
-            y = dataset.y[rows]
-            X = TrainingSet.of(
-                dataset.X[rows], y, clone(scaler), preparation and clone(preparation)
-            ).X[:, used]
+        # A fit that fails on few samples is repeated on the whole training set.
+        for n, whole in product(config.evaluation.n_features, (False, True)):
+            X, y = training_set(whole)
             try:
                 with warnings.catch_warnings(action="ignore"):
-                    fitted = fit_to_labels(model, X, y)
-                failure = None
-                break
+                    fitted = fit_to_labels(model, X[:, :n], y)
+                    fitted.predict(X[:, :n])
             except (Exception, SystemExit) as raised:  # noqa: BLE001 - as above
-                failure = raised
-        if failure is not None:
+                failure = (failure or raised) if whole else failure
+                continue
+            for key, name in metrics_of(config):
+                _check_output(fitted, X[:, :n], y, metric(name, key), key, where)
+            judges.append(fitted)
+            break
+        else:
             told = f"{type(failure).__name__}: {' '.join(str(failure).split())}"
-            raise ConfigError(
-                f"{where} cannot be fitted to the {len(train)} samples of a training set: {told}"
+            failures.append(
+                f"{where} cannot be fitted to the {len(train)} samples of a training set with any of "
+                f"evaluation.n_features: {told}"
             )
-        for key, name in metrics_of(config):
-            _check_output(fitted, X, y, metric(name, key), key, where)
-        judges.append(fitted)
+    if not judges:
+        raise ConfigError(failures[0])
     return judges
 
 

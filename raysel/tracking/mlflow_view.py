@@ -11,6 +11,7 @@ from typing import Any
 from raysel.config.plain_data import flat
 from raysel.core.files import parse_json
 from raysel.core.trust import hash_file, is_trusted
+from raysel.evaluation.failing_numbers import failing_in_trials
 from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.tracking.directory import EXPORTED, StudyDirectory
 from raysel.tracking.records import EndRecord, StudyRecord
@@ -89,6 +90,7 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
         "raysel.fold": record.fold,
         "raysel.failed_folds": ", ".join(record.failed_folds),
         "raysel.error": record.failure,
+        "raysel.left_out": "; ".join(map(str, failing_in_trials([record]))),
     }
     fits = record.convergence()
     shown = {
@@ -265,10 +267,12 @@ def _over_numbers(study: StudyRecord, result: Mapping[str, Any]) -> dict[str, di
     curves |= {
         f"{_reference_key(name)}_over_n": reference["curve"] for name, reference in references
     }
-    whole = {
-        name: row for name, row in curves.items() if len(row) == len(numbers) and None not in row
+    whole = {name: row for name, row in curves.items() if len(row) == len(numbers)}
+    known = {
+        name: {n: score for n, score in zip(numbers, row, strict=True) if score is not None}
+        for name, row in whole.items()
     }
-    return {name: dict(zip(numbers, row, strict=True)) for name, row in whole.items()}
+    return {name: scores for name, scores in known.items() if scores}
 
 
 def _reference_key(name: str) -> str:

@@ -42,7 +42,7 @@ def plain_trace(study, params, fold):
                 scores.append(score(solver).tolist())
         if not study.evaluation.every_iteration:
             scores = [score(solver).tolist() for score in by_c]
-        met = {"source": "solved", "converged": solver.converged_, "gap": None}
+        met = {"source": "solved", "converged": solver.converged_, "gap": None, "failures": []}
         inners.append({"objective": objective, "scores": scores, **met})
     chosen = []
     if not study.evaluation.every_iteration:

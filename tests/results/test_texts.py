@@ -421,6 +421,13 @@ VALUES = {
     },
     "end_of_space": {"n": 3, "n_folds": 5, "parameter": "alpha", "value": 0.01, "end": "smallest"},
     "failed_trials": {"n": 3, "n_trials": 10, "n_partly": 1, "n_lost": 1},
+    "estimator_fails": {
+        "n_features": [8, 16],
+        "setting": "C=0.1",
+        "n_failed": 3,
+        "n_inner": 9,
+        "reason": "ValueError: too many",
+    },
     "few_folds": {"n_folds": 3, "of_draws": False, "difference": 0.003, "least": 0.011},
     "fewer_than_top": {"folds": {"outer0": 3, "outer1": 4}, "top": 10},
     "final_selects_none": {},

@@ -105,7 +105,7 @@ class MemberRow:
         remarks = [
             remark
             for remark in self.facts.actions
-            if remark.key in ("time_budget", "failed_trials")
+            if remark.key in ("time_budget", "failed_trials", "estimator_fails")
         ]
         tried = [sentence.removesuffix(".") for sentence in format_remarks(remarks)]
         notes = {"member": [*self.kinds], "test": list(_winner_notes(self.facts)), "tried": tried}

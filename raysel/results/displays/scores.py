@@ -87,7 +87,7 @@ class ScoreCurve(StudyDisplay):
     def chosen_scores(self) -> FloatArray:
         """Test score of each fold at its chosen number of features, or the mean over all; shape (n_folds,)."""
         if not self.chosen:
-            return self.test.mean(axis=1)
+            return np.nanmean(self.test, axis=1)  # NaN where the estimator fails
         return self.test[
             np.arange(len(self.chosen)), [list(self.n_features).index(n) for n in self.chosen]
         ]
@@ -153,18 +153,22 @@ class ScoreCurve(StudyDisplay):
 
     def _draw_references(self, ax: Axes, x: FloatArray) -> list[str]:
         """Draw the references as lines with their names at the ends; return those too far below for that."""
-        levels = np.concatenate(
-            [rows.mean(axis=0) for rows in (self.test, self.inner) if rows.size]
-        )
-        lowest = levels.min() - _FLATTENS * max(float(np.ptp(levels)), 0.02)
+        own = np.concatenate([rows.mean(axis=0) for rows in (self.test, self.inner) if rows.size])
+        levels = own[np.isfinite(own)]
+        span = float(np.ptp(levels)) if levels.size else 0.0
+        lowest = levels.min(initial=np.inf) - _FLATTENS * max(span, 0.02)
         below: list[str] = []
         ends: list[tuple[str, float, str]] = []
         for name, rows in self.references.items():
             means, (colour, dashes, marker) = rows.mean(axis=0), _REFERENCES.get(name, _OTHER)
-            if means.max() < lowest:
-                below.append(f"{short(drawing.readable(name), 24)} {means.mean():.3f}")
-                continue
             places, level = (x[[0, -1]], np.repeat(means, 2)) if len(means) == 1 else (x, means)
+            known = np.isfinite(level)
+            places, level = places[known], level[known]
+            if not len(level):
+                continue
+            if level.max() < lowest:
+                below.append(f"{short(drawing.readable(name), 24)} {level.mean():.3f}")
+                continue
             ax.plot(
                 places,
                 level,
