@@ -27,7 +27,8 @@ class FailingNumbers:
         """Numbers and setting as text, e.g. ``"12 and 20 features, C=0.1"``."""
         *first, last = map(str, self.n_features)
         numbers = f"{', '.join(first)} and {last}" if first else last
-        return f"{numbers} features{', ' * bool(self.setting)}{self.setting}"
+        plural = "" if numbers == "1" else "s"
+        return f"{numbers} feature{plural}{', ' * bool(self.setting)}{self.setting}"
 
     def __str__(self) -> str:
         return f"{self.what}: {self.reason} ({self.n_failed} of {self.n_inner} inner folds)"

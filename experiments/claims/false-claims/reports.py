@@ -1,13 +1,14 @@
-"""What public bug reports are of: copies among columns, times of events, single test samples, integers beyond floats."""
+"""What public bug reports are of: copies among columns, times of events, single test samples, large integers, failures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from trap import Data, Outcome, StudyTrap, Trap, says, verdict
+from trap import Data, Outcome, StudyTrap, Trap, says, verdict, words_of_study
 
 import raysel
 from raysel.core.errors import RayselError
@@ -88,6 +89,32 @@ def time_and_event(seed: int, folder: Path) -> Outcome:
     return Outcome(False, {})
 
 
+def failing_number(rng: np.random.Generator, numbers: tuple[int, ...]) -> Data:
+    """Three classes that two of ten features tell, by a discriminant of two components, which one feature has not."""
+    X, y = rng.standard_normal((90, 10)), np.arange(90) % 3
+    X[:, :2] += 1.5 * np.eye(3, 2)[y]
+    name = "sklearn.discriminant_analysis.LinearDiscriminantAnalysis"
+    judge = {"name": name, "params": {"n_components": 2}}
+    evaluation = {"estimator": judge, "n_features": list(numbers)}
+    return X, y, {"evaluation": evaluation, "cv": {"outer": 3, "inner": 2, "final": False}}
+
+
+def one_number_fails(seed: int, folder: Path) -> Outcome:
+    """The study with a number of features with which the estimator fails, and the one without it."""
+    fails, works = (
+        StudyTrap(partial(failing_number, numbers=numbers), "", lambda _: True).study(
+            seed, folder / str(len(numbers))
+        )
+        for numbers in ((1, 2, 5), (2, 5))
+    )
+    pairs = zip(fails.outer, works.outer, strict=True)
+    scores = [(with_it.test_scores, without.test_scores) for with_it, without in pairs]
+    alike = all(with_it == [None, *without] for with_it, without in scores)
+    named = says("evaluation.estimator fails with 1 feature: ValueError")(fails)
+    same = fails.test_scores == works.test_scores
+    return Outcome(alike and named and same, words_of_study(fails))
+
+
 TRAPS: dict[str, Trap | StudyTrap] = {
     "copies, permuted": StudyTrap(
         copies,
@@ -102,6 +129,9 @@ TRAPS: dict[str, Trap | StudyTrap] = {
         large_numbers,
         "two classes, and a remark on the column",
         lambda result: len(result.classes) == 2 and says("'count' holds whole numbers")(result),
+    ),
+    "a number that fails": Trap(
+        "names the number and why, and scores the others as without it", one_number_fails
     ),
     "time and event": Trap("refused: both are named, and what to do", time_and_event),
 }
