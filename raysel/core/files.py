@@ -174,10 +174,15 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is not a number")
 
 
+#: Suffixes of the files of a study's directory; no folder of it has one.
+_FILES = (".json", ".jsonl", ".yaml", ".csv", ".parquet", ".npy", ".npz", ".skops", ".html", ".png")
+
+
 def check_entries(folder: Path, names: Iterable[str]) -> None:
     """Check that entries of a folder, and all that lies in them, are regular files or folders.
 
-    A symbolic link could lead a reader or a writer to any other file; a pipe or a device would not let it end.
+    A symbolic link could lead a reader or a writer to any other file; a pipe or a device would not let it end. A folder
+    in place of a file would be found when others are written or sent already.
     """
     left = [folder / name for name in names]
     while left:
@@ -186,6 +191,10 @@ def check_entries(folder: Path, names: Iterable[str]) -> None:
             kind = stat.S_IFMT(entry.lstat().st_mode)
             if kind == stat.S_IFDIR:
                 left += [Path(inside) for inside in os.scandir(entry)]
+                if entry.suffix in _FILES:
+                    raise DirectoryError(
+                        f"{entry} is a folder in place of a file; restore it from a copy."
+                    )
         except FileNotFoundError:  # also a temporary file that another process has just removed
             continue
         except NotADirectoryError as error:

@@ -30,6 +30,7 @@ from raysel.tracking.journal import (
     last_study,
     open_journal,
     parse_line,
+    read_records,
 )
 from raysel.tracking.locks import FileLock, LockedFile
 from raysel.tracking.places import connection
@@ -215,23 +216,39 @@ def upload_comparison(
                 for m in record.members
                 if m.label in configs
             }
+            damage: dict[str, str] = {}
             for folder in folders:
                 upload.lock.check()
                 used = {"experiment": record.experiment, "register": models.get(folder), **names}
-                with suppress(RayselError, OSError):  # a damaged journal; the others are uploaded
-                    upload.show(
-                        logged=upload_study(directory.member(folder), driver, store, run.id, used)
-                    )
+                member = directory.member(folder)
+                try:
+                    if driver is None:
+                        _check_journal(member)
+                    upload.show(logged=upload_study(member, driver, store, run.id, used))
+                except (RayselError, OSError) as error:  # of one member; the others are uploaded
+                    damage[folder] = str(error)
             upload.attempt(target, partial(run.end, comparison_view(directory)))
             failed = [
-                m.path.name
-                for m in started_members(directory)
-                if not tracking_status(m)["complete"]
+                f"{name}: {why}" if (why := damage.get(name) or state["error"]) else name
+                for name, state in _states(directory).items()
+                if name in damage or not state["complete"]
             ]
-            error = f"not complete: {', '.join(failed)}" if failed else ""
-            upload.show(logged=1, error=error, complete=not failed)
+            told = f"not complete: {'; '.join(failed)}" if failed else ""
+            upload.show(logged=1, error=told, complete=not failed)
         return not failed
     return False
+
+
+def _check_journal(directory: StudyDirectory) -> None:
+    """Read a journal through, so that nothing of a damaged one is uploaded."""
+    directory.check()
+    for _ in read_records(directory.journal, checked=True):
+        pass
+
+
+def _states(directory: StudyDirectory) -> dict[str, dict[str, Any]]:
+    """Return the states of the uploads of a comparison's members, by their folders."""
+    return {member.path.name: tracking_status(member) for member in started_members(directory)}
 
 
 def replay(

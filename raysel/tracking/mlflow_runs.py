@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from raysel.config import load_comparison
 from raysel.config.plain_data import flat
-from raysel.core.errors import DataError
+from raysel.core.errors import DataError, RayselError
 from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.tracking.directory import ComparisonRecord, StudyDirectory
 from raysel.tracking.journal import last_end, last_study
@@ -331,8 +332,9 @@ def comparison_view(directory: StudyDirectory) -> RunView:
     ended = record.started
     metrics: dict[str, float | None] = {}
     for entry in record.members:
-        journal = directory.member(entry.folder).journal
-        end = last_end(journal) if journal.exists() else None
+        journal, end = directory.member(entry.folder).journal, None
+        with suppress(RayselError):  # a damaged one, as the upload of the member says
+            end = last_end(journal) if journal.exists() else None
         if end is not None and "test_mean" in end.result:
             metrics[f"test_{last_study(journal).metric}_{entry.label}"] = end.result["test_mean"]
         ended = max(ended, end.ended if end else ended)

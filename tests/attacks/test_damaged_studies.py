@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
+from contextlib import closing
 
 import pytest
 import yaml
-from attack_studies import copied
+from attack_studies import change_journal, copied
 from damaged_studies import damaged_copy, doors, said
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_studies import raw_config, write_digits
+from small_studies import raw_config, streams_of, write_digits
 
 from raysel import open_study, permute, stability, tune
 from raysel.core.errors import DirectoryError
@@ -44,6 +46,85 @@ def test_a_command_on_a_damaged_study_ends_in_a_sentence(finished, seed, door):
     how = damaged_copy(finished, copy, random.Random(seed))
     words = doors(copy)[door]
     assert not said(words), (how, words)
+
+
+@pytest.fixture(scope="module")
+def store(finished, tmp_path_factory):
+    """A store of MLflow that holds the study whole: what names it for a command, and its file."""
+    path = tmp_path_factory.mktemp("store") / "mlflow.db"
+    uri = f"tracking.uri=sqlite:///{path}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path.parent)
+        assert tune.main(["--replay", str(finished), "--set", uri]) == 0
+    return uri, path
+
+
+def in_store(path, *, of_fuzz):
+    """Rows of runs of the study, or of damaged ones, in a store that is whole."""
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        experiments = "FROM experiments WHERE name IN ('fuzz', 'both')"
+        chosen = f"experiment_id {'' if of_fuzz else 'NOT '}IN (SELECT experiment_id {experiments})"
+        runs = f"SELECT run_uuid, name, status, end_time FROM runs WHERE {chosen}"
+        of_runs = "WHERE run_uuid IN (SELECT run_uuid FROM (" + runs + "))"
+        tables = (runs, f"SELECT * FROM metrics {of_runs}", f"SELECT * FROM tags {of_runs}")
+        return [sorted(map(repr, connection.execute(table))) for table in tables]
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=6, derandomize=True)
+def test_a_replay_of_a_damaged_study_ends_in_a_sentence_and_harms_no_other(finished, store, seed):
+    (uri, path), copy = store, finished.with_name("replayed")
+    before = in_store(path, of_fuzz=False)
+    how = damaged_copy(finished, copy, random.Random(seed))
+    words = ("tune", "--replay", str(copy), "--set", uri, "--set", "tracking.experiment=fuzz")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path.parent)
+        assert not said(words), (how, words)
+    assert in_store(path, of_fuzz=False) == before
+
+
+def test_a_folder_in_place_of_a_file_is_named_before_anything_is_uploaded(
+    finished, store, tmp_path
+):
+    uri, path = store
+    before = path.read_bytes()
+    study = copied(finished, tmp_path / "study")
+    (study / "plan.json").unlink()
+    (study / "plan.json").mkdir()
+    status, _, told = streams_of("tune", "--replay", str(study), "--set", uri)
+    assert status == 2
+    assert "plan.json is a folder in place of a file" in told
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_member_is_named_and_no_run_of_it_stays_open(
+    finished, store, tmp_path, monkeypatch
+):
+    uri, path = store
+    monkeypatch.chdir(path.parent)
+    listed, keys = [], yaml.safe_load((finished / "config.yaml").read_text())
+    solver = keys.pop("solver")
+    for name in "ab":
+        member = copied(finished, tmp_path / "both" / name)
+        change_journal(member, "study", lambda line, id_=name * 32: line.update(id=id_))
+        listed.append({"label": name, "folder": name, "solver": "smr", "reconstructed": False})
+    keys |= {"name": "both", "compare": {name: {"solver": solver} for name in "ab"}}
+    (tmp_path / "both" / "config.yaml").write_text(json.dumps(keys))
+    own = {"schema": 1, "id": "0", "name": "both", "reference": "a", "experiment": "both"}
+    raw = {**own, "uri": "", "started": 0.0, "members": listed}
+    (tmp_path / "both" / "members.json").write_text(json.dumps(raw))
+    journal = tmp_path / "both" / "b" / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes().replace(b'"kind": "refit"', b'"kind",', 1))
+    names = ("--set", "tracking.experiment=both")
+    words = ("tune", "--replay", str(tmp_path / "both"), "--set", uri, *names)
+    status, _, told = streams_of(*words)
+    assert status == 1, told
+    assert "not complete: b: " in told
+    assert "b/journal.jsonl, line " in told
+    runs = "".join(in_store(path, of_fuzz=True)[0])
+    assert "comparison both" in runs
+    assert "RUNNING" not in runs
 
 
 @pytest.mark.parametrize(
