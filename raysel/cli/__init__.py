@@ -11,7 +11,17 @@ def _print_uncaught(
     if issubclass(kind, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
     else:
-        _uncaught_before(kind, error, frames)
+        sys.__excepthook__(kind, error, frames)
 
 
-_uncaught_before, sys.excepthook = sys.excepthook, _print_uncaught
+def _is_command() -> bool:
+    """Return whether this process is ``raysel`` or ``python -m raysel.NAME``, not another program that calls one."""
+    program = sys.modules["__main__"]
+    spec = getattr(program, "__spec__", None)
+    if spec is None:
+        return (getattr(program, "__file__", None) or "").rpartition("/")[2] == "raysel"
+    return spec.name.partition(".")[0] == "raysel"
+
+
+if _is_command():
+    sys.excepthook = _print_uncaught

@@ -75,6 +75,7 @@ def _call(name: str, arguments: Namespace, words: Sequence[str]) -> int:
     arguments.words = words
     module, _, function = COMMANDS[name].work.partition(":")
     try:
+        _refuse_empty(words)
         if key := getattr(arguments, "trust_key", None):
             from raysel.core.trust import use_key
 
@@ -91,6 +92,20 @@ def _call(name: str, arguments: Namespace, words: Sequence[str]) -> int:
         return _print_memory(error)
     except Exception as error:  # noqa: BLE001 - whatever happens, a command ends in a sentence
         return _print_fault(error)
+
+
+def _refuse_empty(words: Sequence[str]) -> None:
+    """Refuse an empty argument, which would stand for the default, e.g. all of a built-in study."""
+    from raysel.core.errors import ConfigError
+
+    for number, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if word == "" or (option.startswith("--") and equals and not value):
+            before = words[number - 1] if number else "the command"
+            after = option or f"the argument after {before}"
+            raise ConfigError(
+                f"{after} is empty, as a variable of the shell that is not set: give a value, or leave it out."
+            )
 
 
 def _print_interrupted() -> int:

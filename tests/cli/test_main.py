@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from small_studies import streams_of
 
 import raysel
 from raysel.cli.commands import COMMANDS
@@ -48,6 +49,28 @@ def test_the_console_script_lists_all_commands(capsys):
     with pytest.raises(SystemExit) as end:
         main([])
     assert end.value.code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("tune", ""), ("select", ""), ("init", ""), ("audit", ""), ("compare", "a", "")),
+        *(("tune", "--output", ""), ("tune", "--output="), ("tune", "--resume", "", "--dry-run")),
+        *(("report", "a", "-o", ""), ("upload", "a", ""), ("tune", "--dry-run", "--set", "")),
+    ],
+)
+def test_an_empty_argument_is_refused_and_stands_for_no_default(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, told = streams_of(*words)
+    assert (status, out) == (2, "")
+    assert "is empty" in told
+    assert told.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_program_that_calls_a_command_keeps_its_own_hook_of_exceptions():
+    code = "import sys; own = sys.excepthook; import raysel.tune; assert sys.excepthook is own"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
