@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import ttest_1samp
 
 from raysel.core.arrays import FloatArray
+from raysel.evaluation.failing_numbers import failing_in_trials
 from raysel.numerics.inference import MeanInterval
 from raysel.results import texts
 from raysel.results.progress import counted
@@ -108,6 +109,8 @@ class Audit:
             found.append(f"{counted(self.n_failed, 'permutation')} failed: {self.failure}")
         found.append(self.verdict())
         found += self.left_out
+        failing = failing_in_trials(self.study.records)
+        found += [f"evaluation.estimator fails with {each}." for each in failing]
         if self.n_groups is None:
             found.append(
                 "No groups were given: if samples belong together, as those of one subject do, both scores are too "

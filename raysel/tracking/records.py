@@ -388,4 +388,5 @@ def _check_refit(record: RefitRecord, study: StudyRecord, n: int) -> None:
     _check(widths <= {4} or widths == {n_classes}, "a row of 'confusion' has another length")
     positions = [record.position or 0, *record.reference_positions.values()]
     _check(all(0 <= position < n for position in positions), "'position' is out of range")
+    _check(record.fold == FINAL or record.test_score is not None, "there is no test score")
     _check(record.n_features is None or 1 <= record.n_features <= d, "'n_features' is out of range")

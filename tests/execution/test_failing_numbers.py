@@ -34,7 +34,7 @@ from raysel.tracking.mlflow_view import trial_view
 
 WORKS, FAILS = [2, 4], [2, 4, 8, 16]
 PICKY = {"name": "failing_judges.Picky", "params": {"features": 4}}
-THREE = {"outer": 3, "inner": 3, "final": False}
+OUTER = {"outer": 2, "inner": 2, "final": False}
 SHORT = {"gamma2": 0.0, "max_iter": 20}  # which gives each feature a score
 SEARCHES = {
     "grid": {"search": {"executor": "serial"}},
@@ -71,7 +71,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def study_of(data: Path, numbers: list[int], judge: Any, **changes: Any) -> Study:
     evaluation = {"estimator": judge, "n_features": numbers, **changes.pop("evaluation", {})}
-    settings = {"solver": {"name": "fisher_score"}, "cv": {"outer": 3, "inner": 3}, **changes}
+    settings = {"solver": {"name": "fisher_score"}, "cv": {"outer": 2, "inner": 2}, **changes}
     return make_study(data, evaluation=evaluation, **settings)
 
 
@@ -91,8 +91,10 @@ def without_lost(value: Any, n: int) -> Any:
     return [without_lost(each, n) for each in value]
 
 
-@pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("rule", ["one_se", "mean"])
+@pytest.mark.parametrize(
+    ("search", "rule"),
+    [("grid", "one_se"), ("grid", "mean"), ("path", "one_se"), ("tpe", "best")],
+)
 def test_what_works_is_scored_as_without_what_fails(search, rule, data, tmp_path):
     chosen = {"choose_n": rule, "report": ["balanced_accuracy"]}
     trials, refits = {}, {}
@@ -118,13 +120,13 @@ def test_settings_that_fail_are_not_chosen_and_change_no_other(data, tmp_path):
     results = []
     for values in ([1, 7], [1, 7, 60]):
         judge = {"name": "sklearn.neighbors.KNeighborsClassifier", "space": {"n_neighbors": values}}
-        study = study_of(data, WORKS, judge, cv=THREE)
+        study = study_of(data, WORKS, judge, cv=OUTER)
         results.append(run(study, tmp_path / str(len(values))))
     for without, refit in zip(*(result.outer for result in results), strict=True):
         assert timeless(refit.to_json()) == timeless(without.to_json())
     (lost,) = (r for r in results[1].facts.actions if r.key == "estimator_fails")
     told = FailingNumbers(**lost.values)
-    assert (told.what, told.n_failed, told.n_inner) == ("2 and 4 features, n_neighbors=60", 9, 9)
+    assert (told.what, told.n_failed, told.n_inner) == ("2 and 4 features, n_neighbors=60", 4, 4)
     assert "evaluation.estimator.space" in short_remarks([lost])[0]
 
 
@@ -166,9 +168,9 @@ def test_where_all_fail_the_study_ends_with_the_key_to_change(data, tmp_path):
         ConfigError, match=r"^evaluation\.estimator: .*any of evaluation.n_features"
     ):
         study_of(data, FAILS, {"name": "failing_judges.Picky", "params": {"features": 1}})
-    few = {"name": "failing_judges.Picky", "params": {"samples": 22}}  # as trial fits have
+    few = {"name": "failing_judges.Picky", "params": {"samples": 20}}  # as trial fits have
     study = study_of(data, WORKS, few)
-    ends = r"no configuration has a score on outer0.*Change evaluation.estimator or evaluation.n_f"
+    ends = r"no configuration has a score on final.*Change evaluation.estimator or evaluation.n_f"
     with pytest.raises(StudyError, match=ends):
         run(study, tmp_path / "run")
     with pytest.raises(
@@ -179,10 +181,17 @@ def test_where_all_fail_the_study_ends_with_the_key_to_change(data, tmp_path):
 
 def test_test_samples_choose_no_other_number(data, tmp_path):
     """An estimator that takes the inner training sets, and not the larger outer ones."""
-    outer_only = {"name": "failing_judges.Picky", "params": {"samples": 30}}
+    outer_only = {"name": "failing_judges.Picky", "params": {"samples": 20}}
     ends = "outer0.*could not be refitted: evaluation.estimator fails on the outer fold with 2 f"
     with pytest.raises(StudyError, match=ends):
-        run(study_of(data, [2], outer_only, cv=THREE), tmp_path / "run")
+        run(study_of(data, [2], outer_only, cv=OUTER), tmp_path / "run")
+    many = {"name": "failing_judges.OfBoth", "params": {"samples": 20, "features": 4}}
+    result = run(study_of(data, [4, 16], many, cv=OUTER), tmp_path / "other")
+    expected = run(study_of(data, [4], many, cv=OUTER), tmp_path / "alone")
+    assert {refit.n_features for refit in result.outer} == {4}
+    assert [r.test_scores for r in result.outer] == [
+        [score, None] for score in expected.test_scores
+    ]
 
 
 @pytest.mark.parametrize("judge", ["OfMemory", "OfDisk", "Blind"])
@@ -193,7 +202,7 @@ def test_failures_of_the_machine_are_no_failures_of_a_number(judge, data, tmp_pa
     )
     if judge == "Blind":
         result = run(study, tmp_path / "run")
-        assert [refit.n_features for refit in result.refits] == [2] * 4
+        assert [refit.n_features for refit in result.refits] == [2] * 3
         assert all(
             "NaN" in r.values["reason"] for r in result.facts.actions if "reason" in r.values
         )
@@ -239,7 +248,7 @@ def test_the_report_is_drawn_without_what_fails(data, tmp_path):
 
 
 def test_records_are_read_back_and_a_resumed_study_is_equal(data, tmp_path):
-    study = study_of(data, FAILS, PICKY, solver=SEARCHES["path"]["solver"])
+    study = study_of(data, FAILS, PICKY)
     whole = run(study, tmp_path / "run")
     lines = (tmp_path / "run/journal.jsonl").read_text().splitlines(keepends=True)
     cut = StudyDirectory(tmp_path / "cut")
@@ -278,7 +287,7 @@ def test_the_score_of_the_true_labels_is_computed_again(rule, data, tmp_path):
     for known in (chosen, None):
         found = permuted_scores(study, 0, seed=0, chosen=known, ranks=False)["scores"]
         assert found == {r.record.fold: r.record.test_score for r in refits if r.record.test_scores}
-    assert len(permuted_scores(study, 1, seed=0, chosen=None, ranks=False)["scores"]) == 3
+    assert len(permuted_scores(study, 1, seed=0, chosen=None, ranks=False)["scores"]) == 2
 
 
 def test_the_careless_score_is_as_without_what_fails(data):
@@ -291,7 +300,7 @@ def test_nested_search_scores_what_works(data):
     scores = []
     for numbers in (WORKS, FAILS):
         search = raysel.NestedSearch(
-            SelectKBest(f_classif, k="all"), n_features=numbers, judge=PICKY, outer=3, inner=3
+            SelectKBest(f_classif, k="all"), n_features=numbers, judge=PICKY, outer=2, inner=2
         )
         search.fit(raw["X"], raw["y"])
         scores.append(
@@ -305,7 +314,7 @@ def test_a_comparison_notes_what_a_member_lost(data, tmp_path):
     raw = {
         "name": "both",
         "dataset": {"path": str(data)},
-        "cv": {"outer": 3, "inner": 3},
+        "cv": {"outer": 2, "inner": 2},
         "evaluation": {"estimator": PICKY, "n_features": FAILS},
         "compare": {name: {"solver": {"name": name}} for name in ("fisher_score", "t_test")},
         "search": {"executor": "serial"},
