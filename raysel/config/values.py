@@ -113,7 +113,7 @@ def tried_configurations(value: Any) -> Any:
             value = tuple(sorted({str(entry["id"]) for entry in manifest["tried"]}))
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise ValueError(
-                f"{value} cannot be read as the manifest.json of a study: {error!r}"
+                f"{value!r} cannot be read as the manifest.json of a study: {error!r}"
             ) from error
     if value is not None and not value:
         raise ValueError("no configuration is listed; leave the key out to try all")

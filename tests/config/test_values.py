@@ -6,6 +6,7 @@ import pytest
 from small_studies import raw_config
 
 from raysel.config import config_from_dict
+from raysel.config.keys import config_reference
 from raysel.core.errors import ConfigError
 
 
@@ -52,3 +53,37 @@ def test_resources_that_cannot_be_used(given, message):
 def test_resources_are_for_ray():
     with pytest.raises(ConfigError, match=r"`resources` \(GPU\) are for executor ray"):
         config_from_dict(raw_config(search={"executor": "serial", "resources": {"GPU": 1}}))
+
+
+#: What may stand in place of any value: other types, numbers that are none or too large, text that no file can hold.
+ANYTHING = (
+    *("x", "", "\ud800", "a\0b", b"x", 3, -1, 0, 2.5, True, False, 1e300, 10**400, -(2**63)),
+    *(float("nan"), float("inf"), [], [1], ["x"], [[]], [None], {}, {"x": 1}, {"": None}, {1: 2}),
+)
+
+
+def refusal(raw):
+    """What is said of a configuration; None if it is read."""
+    try:
+        config_from_dict(raw)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("key", [key.key for key in config_reference()])
+def test_a_value_of_any_type_is_read_or_refused_by_the_name_of_its_key(key):
+    *sections, last = key.split(".")
+    for value in ANYTHING:
+        raw = {"name": "few", "dataset": {"path": "few.csv"}, "solver": {"name": "smr"}}
+        section = raw
+        for part in sections:
+            if part == "tasks[]":
+                section.clear()
+                named = [{"name": name, "path": f"{name}.csv"} for name in "ab"]
+                section, _ = section.setdefault("tasks", named)
+            else:
+                section = section.setdefault(part, {})
+        section[last] = value
+        told = refusal(raw)
+        assert told is None or last in told, value
