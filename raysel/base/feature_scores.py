@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -10,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 
 from raysel.base.label_codes import CodedClassifier
-from raysel.core.arrays import BoolArray, FloatArray
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray
 
 
 def feature_scores(fitted: Any, constant: BoolArray) -> tuple[str, FloatArray] | None:
@@ -118,13 +119,18 @@ def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> tuple[str, Floa
     return name, np.where(reaching, scores, 0.0)
 
 
+@lru_cache(maxsize=1)  # each fit of a search asks for as many
+def _default_names(n_columns: int) -> LabelArray:
+    return np.array([f"x{number}" for number in range(n_columns)], dtype=object)
+
+
 def _keeps_columns(step: Any, n_columns: int) -> bool:
     """Return whether each output of a fitted step is the column at its place, as the names of the outputs say."""
     if isinstance(step, OneToOneFeatureMixin):
         return True
     try:
-        places = np.array([f"x{number}" for number in range(n_columns)], dtype=object)
-        names = getattr(step, "feature_names_in_", places)
+        is_named = hasattr(step, "feature_names_in_")
+        names = step.feature_names_in_ if is_named else _default_names(n_columns)
         return np.array_equal(step.get_feature_names_out(names), names)
     except Exception:  # a step of another package may have no names, or raise anything  # noqa: BLE001
         return False

@@ -174,6 +174,8 @@ _IDENTIFIER = frozenset(
 _NUMBER = frozenset(
     ("nr", "no", "num", "number", "code", "index", "key", "name", "file", "path", "row", "record")
 )
+#: Words of these kinds, which stay as they are.
+_OF_SAMPLES = _ORIGIN | _IDENTIFIER | _NUMBER
 #: Places between the words of a name such as PatientID or IDNumber, and a word or a number.
 _BETWEEN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
@@ -213,9 +215,7 @@ def names_origin(name: str) -> bool:
 
     All words of the name, or those behind its last full stop, are words of origins, identifiers or numbers.
     """
-    return any(
-        words & _ORIGIN and words <= _ORIGIN | _IDENTIFIER | _NUMBER for words in _words(name)
-    )
+    return any(words & _ORIGIN and words <= _OF_SAMPLES for words in _words(name))
 
 
 def names_identifier(name: str) -> bool:
@@ -242,16 +242,16 @@ def names_time(name: str) -> bool:
 
 @lru_cache(maxsize=16)  # each name is asked for several kinds of words, one after the other
 def _words(name: str) -> tuple[frozenset[str], ...]:
-    """Words of a name, and those behind its last full stop, in lower case and in the singular."""
+    """Words of a name, and those behind its last full stop if it has one, in lower case and in the singular."""
     apart = _BETWEEN.sub("_", name).lower()
-    return tuple(
-        frozenset(map(_singular, _WORD.findall(part))) for part in (apart, apart.rpartition(".")[2])
-    )
+    words = frozenset(map(_singular, _WORD.findall(apart)))
+    if "." not in apart:
+        return (words,)
+    return words, frozenset(map(_singular, _WORD.findall(apart.rpartition(".")[2])))
 
 
 def _singular(word: str) -> str:
-    known = word in _ORIGIN | _IDENTIFIER | _NUMBER
-    return word if known else word.removesuffix("s")
+    return word if word in _OF_SAMPLES else word.removesuffix("s")
 
 
 #: Words that say of what a weight is, so that it is that of a sample, and names that are weights alone.

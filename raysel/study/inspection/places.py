@@ -94,7 +94,9 @@ def _grid(part: Part) -> tuple[int, int] | None:
     Of n samples at random cells of a grid of m about n^2 / 2 m share theirs with another one.
     """
     n = len(part.X)
-    sizes = {column: size for column in range(len(part.names)) if (size := _length(part, column))}
+    at_first = part.n_values(slice(_GLIMPSE))
+    few = np.flatnonzero((at_first < _GLIMPSE) & (at_first <= n // 2)).tolist()
+    sizes = {column: size for column in few if (size := _length(part, column))}
     if not 2 <= len(sizes) <= _MOST_COLUMNS:
         return None
     for pair in combinations(sizes, 2):
@@ -108,8 +110,6 @@ def _grid(part: Part) -> tuple[int, int] | None:
 def _length(part: Part, column: int) -> int:
     """Number of steps from the least to the largest value of a column of equally spaced ones; 0 for any other."""
     values = part.X[:, column]
-    if len(np.unique(values[:_GLIMPSE])) == _GLIMPSE:
-        return 0
     distinct = np.unique(values)
     if not _FEWEST_VALUES <= len(distinct) <= len(values) // 2:
         return 0

@@ -132,13 +132,9 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
         )
     for near_quantity in findings.near_quantity[:_NAMED]:
         yield _of_quantity(near_quantity, findings, dataset)
-    for column, name in enumerate(part.names):
-        texts = dataset.categories.get(name, ())
-        n_cells = (
-            np.bincount(part.X[:, column].astype(np.int64), minlength=len(texts)).tolist()
-            if texts
-            else []
-        )
+    for column in [i for i, name in enumerate(part.names) if name in dataset.categories]:
+        texts = dataset.categories[part.names[column]]
+        n_cells = np.bincount(part.X[:, column].astype(np.int64), minlength=len(texts)).tolist()
         counts = dict(
             zip(texts, n_cells, strict=False)
         )  # behind those of the texts the number of empty cells
