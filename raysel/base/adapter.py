@@ -15,13 +15,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.base.cells import Cells
 from raysel.base.estimator import Capabilities, OneShotEstimator
 from raysel.base.feature_scores import feature_scores
 from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import FloatArray, LabelArray, validate_params
 from raysel.core.errors import ConfigError, DataError
+from raysel.data.table_rows import TableRows
 from raysel.data.targets import CLASSES, LABELS, QUANTITIES, TARGETS
+from raysel.data.task_blocks import constant_features
 
 
 def wrapped_has(method: str) -> Callable[[Any], bool]:
@@ -46,8 +47,7 @@ class ScikitLearnMethod(OneShotEstimator):
     that has some, as far as no step before it mixes the features; a feature that a step leaves out has score 0. If the
     estimator has none of these attributes, ``scores_`` is not set.
 
-    The objective is the training error; 0 of a selector, and with ``cells``: then the samples are the numbers of
-    their cells, and the estimator gets the rows that these were.
+    The objective is the training error; 0 of a selector, and of `TableRows`, of which the estimator gets the cells.
     """
 
     # Upper bound for all wrapped classes; the registry and the study check the actual class.
@@ -55,15 +55,13 @@ class ScikitLearnMethod(OneShotEstimator):
         ranks=None, predicts=True, targets=frozenset(TARGETS)
     )
 
-    cells: Cells | None = None  # models of earlier versions lack it
     scored_by_: str = "coef_"
     estimator_: Any
     classes_: LabelArray
     n_outputs_: int
 
-    def __init__(self, estimator: Any, cells: Cells | None = None) -> None:
+    def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
-        self.cells = cells
 
     @property
     def score_scale(self) -> str:
@@ -87,12 +85,15 @@ class ScikitLearnMethod(OneShotEstimator):
         """Return an empty tuple: configurations have no computation in common."""
         return ()
 
-    def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
+    def _validate_data(self, X: ArrayLike | TableRows, y: ArrayLike) -> tuple[Any, LabelArray]:
         shape = np.asarray(y).shape
         several = len(shape) == 2 and shape[1] > 1
-        features, target = validate_data(
-            self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, multi_output=several
-        )
+        if isinstance(X, TableRows):
+            features, target = X, np.asarray(y)
+        else:
+            features, target = validate_data(
+                self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, multi_output=several
+            )
         if QUANTITIES not in capabilities_of(self.estimator).targets:
             check_classification_targets(target)
         return features, target
@@ -101,10 +102,10 @@ class ScikitLearnMethod(OneShotEstimator):
     def _is_regressor(self) -> bool:
         return tagged_type(self.estimator) == "regressor"
 
-    def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
+    def _updates(self, X: Any, y: LabelArray, prepared: Any) -> Iterator[float]:
         for name in ("scores_", "classes_"):
             self.__dict__.pop(name, None)
-        rows = self.restored(X)
+        rows = cells_of(X)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = fit_to_labels(self.estimator, rows, y)
@@ -120,10 +121,10 @@ class ScikitLearnMethod(OneShotEstimator):
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         if hasattr(fitted, "classes_"):
             self.classes_ = fitted.classes_
-        found = feature_scores(fitted, (X[0] == X).all(axis=0))
+        found = feature_scores(fitted, constant_features(X))
         if found is not None:
             self.scored_by_, self.scores_ = found
-        if self.cells is not None or not hasattr(fitted, "predict"):
+        if isinstance(X, TableRows) or not hasattr(fitted, "predict"):
             yield 0.0  # reading rows that are no numbers once more may take as long as the fit
         elif self._is_regressor:
             yield float(np.mean((self._predicted(rows) - y) ** 2))
@@ -137,18 +138,17 @@ class ScikitLearnMethod(OneShotEstimator):
     def _not_converged(self) -> str:
         return f"{type(self.estimator).__name__} did not converge: increase its number of iterations or its tolerance."
 
-    def restored(self, X: FloatArray) -> Any:
+    def _checked(self, X: ArrayLike | TableRows) -> Any:
         """Return samples as the estimator gets them."""
-        return X if self.cells is None else self.cells.restored(X)
-
-    def _checked(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
+        if isinstance(X, TableRows):
+            return X.cells
         return validate_data(self, X, dtype=np.float64, reset=False)
 
     @available_if(wrapped_has("predict"))
     def predict(self, X: ArrayLike) -> LabelArray:
         """Predict by the wrapped estimator."""
-        return self._predicted(self.restored(self._checked(X)))
+        return self._predicted(self._checked(X))
 
     def _predicted(self, rows: Any) -> LabelArray:
         """Predict labels in the shape of the training labels; a single column is returned as one dimension."""
@@ -166,25 +166,22 @@ class ScikitLearnMethod(OneShotEstimator):
     @available_if(wrapped_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict class probabilities by the wrapped estimator."""
-        features = self._checked(X)
-        return self.estimator_.predict_proba(self.restored(features))
+        return self.estimator_.predict_proba(self._checked(X))
 
     @available_if(wrapped_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Compute the decision function of the wrapped estimator."""
-        features = self._checked(X)
-        return self.estimator_.decision_function(self.restored(features))
+        return self.estimator_.decision_function(self._checked(X))
 
     @available_if(wrapped_has("score"))
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Compute the score of the wrapped estimator."""
-        return float(self.estimator_.score(self.restored(self._checked(X)), y))
+        return float(self.estimator_.score(self._checked(X), y))
 
     @available_if(wrapped_has("transform"))
     def transform(self, X: ArrayLike) -> FloatArray:
         """Transform samples by the wrapped estimator."""
-        features = self._checked(X)
-        return self.estimator_.transform(self.restored(features))
+        return self.estimator_.transform(self._checked(X))
 
     @available_if(wrapped_has("transform"))
     def fit_transform(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
@@ -207,6 +204,11 @@ class ScikitLearnMethod(OneShotEstimator):
             tags.target_tags.multi_output = wrapped.target_tags.multi_output
             tags.input_tags.positive_only = wrapped.input_tags.positive_only
         return tags
+
+
+def cells_of(X: Any) -> Any:
+    """Return samples as an estimator gets them."""
+    return X.cells if isinstance(X, TableRows) else X
 
 
 def wrapped_capabilities(cls: type) -> Capabilities:

@@ -11,7 +11,6 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 
 from raysel.base.adapter import ScikitLearnMethod, capabilities_of
-from raysel.base.cells import Cells
 from raysel.base.estimator import Capabilities, Estimator
 from raysel.core.errors import ConfigError
 
@@ -23,8 +22,6 @@ class Template:
     estimator: Any
     #: By parameter, the values by the texts that stand for them in a configuration.
     objects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Cells of the samples that are no numbers; None if all are.
-    cells: Cells | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -80,4 +77,4 @@ class Template:
     def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
         """Return a clone as one of raysel's methods."""
         made = self.clone(params, random_state)
-        return made if isinstance(made, Estimator) else ScikitLearnMethod(made, self.cells)
+        return made if isinstance(made, Estimator) else ScikitLearnMethod(made)

@@ -60,7 +60,7 @@ def arrange(
                     f"modes name the axes of arrays, and {source} has {layout.noun}: leave modes out."
                 )
             layout = replace(layout, modes=tuple(modes))
-        X = X if isinstance(X, StoredSamples) else X.reshape(len(X), math.prod(X.shape[1:]))
+        X = X.reshape(len(X), math.prod(X.shape[1:])) if isinstance(X, np.ndarray) else X
         if order == "F":
             X, names = _columns(
                 X, names, np.arange(layout.n_features).reshape(layout.shape, order="F").ravel()

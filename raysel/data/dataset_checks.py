@@ -14,13 +14,14 @@ from raysel.core.errors import DataError
 from raysel.core.printing import quoted
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.stored_samples import StoredSamples
+from raysel.data.table_rows import TableRows
 from raysel.data.targets import QUANTITIES, check_quantities, checked_labels, checked_target
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, parts_of, read_only
 from raysel.data.whole_numbers import beyond_floats, rounded_columns
 
 
 def validated_parts(
-    X: ArrayLike | StoredSamples | TaskBlocks,
+    X: ArrayLike | Samples,
     y: ArrayLike,
     layout: Layout,
     name: str,
@@ -38,7 +39,8 @@ def validated_parts(
     """Check the parts of a data set against each other, and convert them."""
     where, what = f"data set '{name}'", "y" if label is None else f"the label {quoted(label)}"
     given = X
-    X = X if isinstance(X, StoredSamples | TaskBlocks) else _checked_features(np.asarray(X), where)
+    if not isinstance(X, StoredSamples | TableRows | TaskBlocks):
+        X = _checked_features(np.asarray(X), where)
     names = tuple(map(str, feature_names)) or tuple(layout.default_names())
     y, kind, note = checked_target(np.asarray(y), target, where, what)
     groups = None if groups is None else checked_labels(np.asarray(groups), f"{where}: groups")

@@ -16,6 +16,7 @@ from raysel.core.arrays import FloatArray, StrOptions, column_blocks, fit_contex
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Layout, Modalities, Tasks
 from raysel.data.stored_samples import StoredSamples, Summary
+from raysel.data.table_rows import TableRows
 from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, as_task_blocks, blocks_of
 
 
@@ -315,6 +316,8 @@ def _fitted_to(scaler: TransformerMixin, summary: Summary) -> TransformerMixin:
 
 def scale_in_place(scaler: TransformerMixin, X: Samples) -> Any:
     """Return samples scaled as ``transform`` scales them, which overwrites an array for the usual scalers."""
+    if isinstance(X, TableRows):
+        return X  # the estimator itself prepares their cells
     if isinstance(X, StoredSamples):
         return X.scaled(scaler)
     if isinstance(X, np.ndarray) and X.flags.writeable and X.dtype == np.float64 and len(X):

@@ -13,6 +13,7 @@ from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.core.errors import DataError
 from raysel.data.layouts import Layout
 from raysel.data.stored_samples import StoredSamples
+from raysel.data.table_rows import TableRows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,8 +139,8 @@ class TaskBlocks:
         return X
 
 
-#: Samples of one task, in memory or in their file, or of several tasks.
-Samples: TypeAlias = FloatArray | StoredSamples | TaskBlocks
+#: Samples of one task, in memory or in their file, as numbers or as rows of a table, or of several tasks.
+Samples: TypeAlias = FloatArray | StoredSamples | TableRows | TaskBlocks
 
 
 def blocks_of(X: Samples) -> tuple[FloatArray, ...]:
@@ -161,8 +162,9 @@ def dense(X: Samples) -> FloatArray:
 
 
 def as_samples(X: ArrayLike | TaskBlocks) -> Any:
-    """Convert samples to a C-contiguous array, unless they are TaskBlocks or stay in their file."""
-    return X if isinstance(X, TaskBlocks | StoredSamples) else np.ascontiguousarray(X)
+    """Convert samples to a C-contiguous array, unless they are of another type of samples."""
+    known = isinstance(X, StoredSamples | TableRows | TaskBlocks)
+    return X if known else np.ascontiguousarray(X)
 
 
 def as_task_blocks(X: Samples, layout: Layout) -> TaskBlocks:
@@ -181,6 +183,8 @@ def constant_features(X: Samples) -> BoolArray:
     """Mask of the features with one value at most, beside NaN, over all samples of their task."""
     if isinstance(X, StoredSamples):
         return X.summary.constant
+    if isinstance(X, TableRows):
+        return X.constant
     return np.concatenate(
         [
             ~(np.fmax.reduce(block, axis=0) > np.fmin.reduce(block, axis=0))

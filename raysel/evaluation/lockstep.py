@@ -14,6 +14,7 @@ from raysel.base.estimator import Estimator, convergence_of
 from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
+from raysel.data.table_rows import TableRows
 from raysel.data.task_blocks import Samples
 from raysel.evaluation.records import FoldTrace, InnerTrace
 from raysel.evaluation.scoring import Evaluation, KnownScores
@@ -50,6 +51,8 @@ class FoldData:
         def visit(value: Any) -> None:
             if isinstance(value, np.ndarray):
                 seen[id(value)] = value.nbytes
+            elif isinstance(value, TableRows):
+                visit(value.rows)  # all else is that of all folds
             elif is_dataclass(value):
                 for part in fields(value):
                     visit(getattr(value, part.name))

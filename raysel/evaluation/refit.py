@@ -21,6 +21,7 @@ from raysel.core.errors import StudyError
 from raysel.core.machine import now
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
+from raysel.data.table_rows import TableRows
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.evaluation.confounds import score_of_confounds
 from raysel.evaluation.judges import EstimatorError, own_errors
@@ -362,7 +363,7 @@ def refit_winner(
                 ),
             ).among(models.scored, len(evaluation.n_features))
         # Features of several tasks are of different samples, so they have no correlation.
-        if redundancy_sizes and scores is not None and isinstance(X, np.ndarray):
+        if redundancy_sizes and scores is not None and isinstance(X, np.ndarray | TableRows):
             redundant = with_none(
                 _redundancy(fitted_set.prepared(X), scores, redundancy_sizes, prepared)
             )

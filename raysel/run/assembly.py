@@ -14,7 +14,6 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
-from raysel.base.cells import Cells
 from raysel.base.estimator import Estimator
 from raysel.base.registry import OWN
 from raysel.base.template import Template
@@ -26,6 +25,7 @@ from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import MaskedVolume
+from raysel.data.table_rows import TableRows
 from raysel.evaluation.configurations import Configuration, configurations
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.defaults import with_defaults
@@ -41,7 +41,6 @@ def assembled(
     space: Any,
     dataset: Dataset,
     *,
-    cells: Cells | None = None,
     outer: Any,
     inner: Any,
     evaluation: Mapping[str, Any],
@@ -53,18 +52,17 @@ def assembled(
 ) -> Study:
     """Make and check the study of an estimator; `sections` are further ones of its configuration.
 
-    With `cells`, which the estimator gets in place of the data set's numbers, chance is the only reference.
+    Of `TableRows`, whose cells only the estimator reads, chance is the only reference.
     """
     check_estimator_object(estimator)
     texts, objects = _plain(grids(space))
     names = dict.fromkeys(name for grid in texts for name in grid)
+    has_cells = isinstance(dataset.X, TableRows)
     union = {
         name: list(dict.fromkeys(value for grid in texts for value in grid.get(name, ())))
         for name in names
     }
-    by_text = (
-        len(texts) > 1 or any(objects.values()) or "random_state" in names or cells is not None
-    )
+    by_text = len(texts) > 1 or any(objects.values()) or "random_state" in names or has_cells
     named = None if by_text else _by_name(estimator)
     method, params = named or (f"{type(estimator).__module__}.{_described(estimator)}", {})
     fixed = {key: value for key, value in params.items() if key not in union}
@@ -73,7 +71,7 @@ def assembled(
         "seed": seed,
         "dataset": {"path": OWN_DATA, "scaling": scaling},
         "solver": {"name": method, "params": fixed, "space": union},
-        "evaluation": dict(evaluation) | ({} if cells is None else {"references": "chance"}),
+        "evaluation": dict(evaluation) | ({"references": "chance"} if has_cells else {}),
         "cv": {"outer": _count(outer), "inner": _count(inner), "final": final},
         **(sections or {}),
     }
@@ -102,7 +100,7 @@ def assembled(
                 by_id.setdefault(one.id, one)
         return tuple(by_id.values())
 
-    template = None if named else Template(estimator, objects, cells)
+    template = None if named else Template(estimator, objects)
     study = Study(config, dataset, NestedPlan(0, ()), (), own=dataset, template=template)
     study = study.checked(draw, listed, saved=saved)
     folds = {
@@ -176,7 +174,11 @@ def _resamples(name: str) -> ConfigError:
 
 
 def data_of(
-    estimator: Any, X: FloatArray, y: Any, groups: Any = None, names: Sequence[str] = ()
+    estimator: Any,
+    X: FloatArray | TableRows,
+    y: Any,
+    groups: Any = None,
+    names: Sequence[str] = (),
 ) -> Dataset:
     """Make the data set of validated samples, arranged as the estimator's parameters say; `X` is (n_samples, d)."""
     arrangement: dict[str, Any] = {}

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
-from raysel.base.adapter import ScikitLearnMethod
+from raysel.base.adapter import ScikitLearnMethod, cells_of
 from raysel.base.cells import own_cells
 from raysel.base.estimator import Estimator
 from raysel.base.label_codes import may_want_codes
@@ -25,7 +25,8 @@ from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError, RayselError, StudyError, headline
 from raysel.data.dataset import Dataset
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.task_blocks import constant_features
+from raysel.data.table_rows import TableRows
+from raysel.data.task_blocks import Samples, constant_features
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.records import Setting
 from raysel.evaluation.splitters import split
@@ -241,14 +242,21 @@ def without_leaks(dataset: Dataset, kept: Collection[str] = ()) -> tuple[Dataset
     }
     if not leaks or len(leaks) == dataset.n_features:
         return dataset, ()
-    X = np.array(dataset.X)
-    X[:, list(leaks)] = 0.0
-    X.flags.writeable = False
     sentences = (
         f"Column '{findings.part.own_name(column)}' {words}: the honest score does without it."
         for column, words in leaks.items()
     )
-    return replace(dataset, X=X), tuple(sentences)
+    return replace(dataset, X=_held(dataset.X, list(leaks))), tuple(sentences)
+
+
+def _held(X: Samples, columns: Sequence[int]) -> Samples:
+    """Return samples with one value in each of some columns."""
+    if isinstance(X, TableRows):
+        return X.held(columns)
+    held = np.array(X)
+    held[:, columns] = 0.0
+    held.flags.writeable = False
+    return held
 
 
 class _Careless(NamedTuple):
@@ -278,7 +286,7 @@ def careless_score(study: Study) -> _Careless:
     """Return the best score of plain cross-validation after preprocessing and selection on all samples."""
     X, y = study.dataset.X, study.dataset.y
     state = derived_seed(study.config.seed, "refit", 0, 0)
-    whole = TrainingSet.of(np.array(X), y, study.scaler(), study.preparation())
+    whole = TrainingSet.of(X[np.arange(len(X))], y, study.scaler(), study.preparation())
     scores: list[tuple[float, int]] = []
     with warnings.catch_warnings(action="ignore"):
         for configuration in study.configurations:
@@ -313,18 +321,17 @@ def _careless_of_permuted(study: Study, number: int, *, seed: int) -> float:
     return careless_score(permuted_study(study, number, seed)).score
 
 
-def _without_last(
-    solver: Estimator, X: FloatArray, y: LabelArray
-) -> tuple[Estimator, FloatArray, LabelArray]:
+def _without_last(solver: Estimator, X: Any, y: LabelArray) -> tuple[Estimator, Any, LabelArray]:
     """Return the last step of a Pipeline, with samples and labels after its other steps, fitted to all samples."""
     pipeline = solver.estimator if isinstance(solver, ScikitLearnMethod) else None
     if not isinstance(pipeline, Pipeline) or len(pipeline.steps) == 1:
         return solver, X, y
-    rows, labels = _before_last(pipeline, solver.restored(X), y)
+    rows, labels = _before_last(pipeline, cells_of(X), y)
     last = clone(pipeline.steps[-1][1])
-    cells, values = own_cells(last, rows.toarray() if hasattr(rows, "toarray") else rows)
-    values = np.ascontiguousarray(values, dtype=np.float64)
-    return _without_last(ScikitLearnMethod(last, cells), values, np.asarray(labels))
+    values = own_cells(last, rows.toarray() if hasattr(rows, "toarray") else rows)
+    if not isinstance(values, TableRows):
+        values = np.ascontiguousarray(values, dtype=np.float64)
+    return _without_last(ScikitLearnMethod(last), values, np.asarray(labels))
 
 
 class _Keeper(BaseEstimator):

@@ -22,6 +22,7 @@ from raysel.core.machine import now
 from raysel.core.trust import hash_file, key_problem
 from raysel.data.dataset import Dataset
 from raysel.data.loading import save_dataset
+from raysel.data.table_rows import TableRows
 from raysel.data.task_blocks import dense
 from raysel.evaluation.judges import LINEAR_SVM
 from raysel.evaluation.pipeline import FeaturePipeline
@@ -252,8 +253,8 @@ class _Course:
 
     @property
     def _has_cells(self) -> bool:
-        """Whether the samples are the numbers of cells that are no numbers."""
-        return self.study.template is not None and self.study.template.cells is not None
+        """Whether the estimator gets the samples as they are."""
+        return isinstance(self.study.dataset.X, TableRows)
 
     def _save_model(self, fold: str, model: Any, log: StudyLog) -> bool:
         """Write a fold's model, and return whether the file holds all of it.

@@ -22,6 +22,7 @@ from raysel.base.cells import allows_nan, own_cells, rows_of, text_in_error, tex
 from raysel.config.schema import AUTO
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
+from raysel.data.table_rows import TableRows
 from raysel.data.targets import CLASSES
 from raysel.evaluation.judges import LINEAR_SVM, RIDGE, Judge, judge_class
 from raysel.execution.executor import Executor
@@ -247,7 +248,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         for name in ("classes_", "ranking_"):
             self.__dict__.pop(name, None)
         self.study_, outer, template = result, result.outer, study.template
-        self._takes_cells = template is not None and template.cells is not None
+        self._takes_cells = isinstance(study.dataset.X, TableRows)
 
         def params(values: Any) -> dict[str, Any]:
             searched = {name: values[name] for name in study.config.solver.space if name in values}
@@ -466,11 +467,11 @@ def has_files(search: NestedSearch) -> bool:
 def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> Study:
     """Validate samples for a search, and make and check its study."""
     check_estimator_object(search.estimator)
-    cells, numbers = own_cells(search.estimator, X)
+    samples = own_cells(search.estimator, X)
     of_numbers = search.n_features is not None or search.scaling != "none"
-    if cells is not None and of_numbers and cells.are_numbers:
-        cells, numbers = None, X
-    elif cells is not None and of_numbers:
+    if isinstance(samples, TableRows) and of_numbers and not samples.is_numbered.any():
+        samples = X
+    elif isinstance(samples, TableRows) and of_numbers:
         given = "n_features" if search.n_features is not None else "scaling"
         if told := text_in_numbers(rows_of(X)):
             raise DataError(f"X: {told}")
@@ -483,7 +484,7 @@ def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike
     regression = is_regressor(search.estimator)
     features, labels = validate_data(
         search,
-        numbers,
+        samples.numbers if isinstance(samples, TableRows) else samples,
         y,
         dtype=np.float64,
         ensure_min_samples=2,
@@ -491,8 +492,9 @@ def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike
         y_numeric=regression,
         order="C",
     )
-    if cells is not None:
+    if isinstance(samples, TableRows):
         validate_data(search, X, skip_check_array=True)  # the names of its columns
+        features = samples
     if not regression and hasattr(search.estimator, "predict"):
         check_classification_targets(labels)
     try:
@@ -502,7 +504,6 @@ def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike
             data_of(
                 search.estimator, features, labels, groups, getattr(search, "feature_names_in_", ())
             ),
-            cells=cells,
             outer=checked_folds("outer", search.outer),
             inner=checked_folds("inner", search.inner),
             evaluation=evaluation_of(
@@ -517,7 +518,7 @@ def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike
             },
         )
     except ConfigError as error:  # a first fit that fails names no column
-        if cells is not None and (told := text_in_error(rows_of(X), str(error))):
+        if isinstance(samples, TableRows) and (told := text_in_error(rows_of(X), str(error))):
             raise DataError(f"X: {told}") from error
         raise
 

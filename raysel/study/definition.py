@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import TransformerMixin, clone
 
 from raysel.base.estimator import Capabilities, Estimator
 from raysel.base.registry import build_solver, method_of_target, solver_capabilities, solver_class
@@ -21,6 +21,7 @@ from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import make_scaler
+from raysel.data.table_rows import TableRows
 from raysel.data.targets import QUANTITIES
 from raysel.evaluation.configurations import Configuration, corners
 from raysel.evaluation.feature_ranking import default_n_selected
@@ -212,9 +213,8 @@ class Study:
     def data_remarks(self) -> list[str]:
         """Remarks on what in the data may make scores say less than they seem to."""
         excerpt, n = self.dataset.excerpt, self.dataset.n_samples
-        cells = None if self.template is None else self.template.cells
-        if cells is not None and isinstance(excerpt.X, np.ndarray):
-            excerpt = replace(excerpt, X=cells.filled(excerpt.X))
+        if isinstance(excerpt.X, TableRows):
+            excerpt = replace(excerpt, X=excerpt.X.filled)
         of_copies = column_copy_remarks(excerpt) if self.ranks_by_permutation else ()
         if excerpt.n_samples == n:
             of_batches = batch_remarks(self.preparation(), self.dataset, self.plan)
@@ -226,8 +226,8 @@ class Study:
     def scale_remarks(self) -> list[str]:
         """Remarks on features whose different scales the study's scaling leaves."""
         template = self.template
-        if template is not None and template.cells is not None:
-            return []  # numbers that stand for cells, which the estimator itself prepares
+        if isinstance(self.dataset.X, TableRows):
+            return []  # the estimator itself prepares their cells
         if template is not None and template.transforms and self.evaluation.is_native:
             return []  # nothing but the estimator reads the columns as they are
         return list(scale_remarks(self.dataset.excerpt, self.config.dataset.scaling))
@@ -319,9 +319,13 @@ class Study:
         """Return an unfitted scaler as the configuration names it."""
         return make_scaler(str(self.config.dataset.scaling), self.dataset.layout)
 
+    @cached_property
+    def _preparation(self) -> Preparation | None:
+        return preparation_of(self.config, self.dataset)
+
     def preparation(self) -> Preparation | None:
         """Return an unfitted preparation of the columns; None without ``dataset.prepare``."""
-        return preparation_of(self.config, self.dataset)
+        return None if self._preparation is None else clone(self._preparation)
 
     @cached_property
     def evaluation(self) -> Evaluation:

@@ -19,6 +19,7 @@ from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.formats.files import RawData, as_labels
 from raysel.data.layouts import SEPARATOR
 from raysel.data.loading import load_dataset
+from raysel.data.table_rows import TableRows
 from raysel.data.whole_numbers import whole_numbers
 from raysel.evaluation.configurations import Configuration, configurations, restrict_to
 from raysel.evaluation.plan import NestedPlan
@@ -216,7 +217,9 @@ def _is_frame(X: Any) -> bool:
 
 
 def _samples(X: Any) -> Any:
-    """Copy of the samples as an array, which the data set may keep."""
+    """Copy of the samples as an array, which the data set may keep, or rows of a table, which nothing changes."""
+    if isinstance(X, TableRows):
+        return X
     if hasattr(X, "toarray"):
         raise _sparse("X")
     try:

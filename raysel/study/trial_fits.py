@@ -238,16 +238,10 @@ def _wrapped(solver: Estimator) -> Any:
     return solver.estimator if isinstance(solver, ScikitLearnMethod) else solver
 
 
-def _stored_part(model: Any) -> Any:
-    """Return what is stored of a model: of one that takes cells the estimator, which gets the samples as they are."""
-    takes_cells = isinstance(model, ScikitLearnMethod) and model.cells is not None
-    return model.estimator_ if takes_cells else model
-
-
 def _refused(models: Sequence[Any]) -> tuple[str, ...]:
     """Return the names of what a file cannot hold of fitted models."""
     names: set[str] = set()
-    for model in map(_stored_part, models):
+    for model in models:
         try:
             names.update(untrusted_types(model))
         except Exception as error:  # an attribute of another package's class may be anything  # noqa: BLE001
@@ -258,7 +252,7 @@ def _refused(models: Sequence[Any]) -> tuple[str, ...]:
 def _unlisted(models: Sequence[Any]) -> tuple[str, ...]:
     """Return the names of the estimators in fitted models that are outside raysel's list."""
     names: set[str] = set()
-    for model in map(_stored_part, models):
+    for model in models:
         with suppress(Exception):  # as above; there will be no file
             names.update(unlisted_estimators(model))
     return tuple(sorted(names))
