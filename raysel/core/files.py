@@ -40,6 +40,8 @@ def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
 
     Readers see the old file or the new one, never a part; if an error occurs, the old one is kept.
     """
+    if not path.name:  # "." or "/"
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     # A name that nobody can guess, and exclusive creation: no link to another file can lie there.
     temporary = path.with_name(f"{_temporary_prefix(path)}{secrets.token_hex(8)}")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))

@@ -17,6 +17,7 @@ from small_studies import raw_config, streams_of, write_digits
 
 from raysel import open_study, permute, stability, tune
 from raysel.core.errors import DirectoryError
+from raysel.tracking.directory import StudyDirectory
 
 FEW = {"--permutations": "3", "--subsamples": "4"}
 
@@ -125,6 +126,25 @@ def test_a_damaged_member_is_named_and_no_run_of_it_stays_open(
     runs = "".join(in_store(path, of_fuzz=True)[0])
     assert "comparison both" in runs
     assert "RUNNING" not in runs
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--resume", "study"), ("few.yaml", "--resume", "study"), ("few.yaml", "--output", "study")],
+)
+def test_a_second_driver_is_refused_in_a_sentence_and_changes_nothing(
+    words, finished, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(finished.parent)
+    study = copied(finished, tmp_path / "study")
+    words = [str(study) if word == "study" else word for word in words]
+    files = [path for path in study.rglob("*") if path.is_file()]
+    before = {path: path.read_bytes() for path in files if path.name != ".lease"}
+    with closing(StudyDirectory(study).open(0)):  # as the first driver holds it
+        status, _, told = streams_of("tune", *words)
+    assert status == 2
+    assert told.startswith(f"error: a study is running in {study}: ")
+    assert {path: path.read_bytes() for path in before} == before
 
 
 @pytest.mark.parametrize(

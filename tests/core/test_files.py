@@ -116,3 +116,9 @@ def test_results_of_a_job_are_not_written_to_its_copy_of_the_working_directory(
     assert result_path(tmp_path / "study") == tmp_path / "study"
     monkeypatch.chdir(tmp_path)
     assert result_path("study") == Path("study")
+
+
+@pytest.mark.parametrize("place", [".", "/"])
+def test_a_place_without_a_name_is_a_folder_and_no_fault(place):
+    with pytest.raises(IsADirectoryError), atomic_write(Path(place)):
+        pass
