@@ -20,6 +20,7 @@ from raysel.data.layouts import Tensor
 from raysel.data.loading import load_dataset, save_dataset
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
+from raysel.run.api import resume_comparison, run_comparison
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
@@ -125,6 +126,30 @@ def test_a_file_that_changes_ends_the_study_and_fails_no_trial(few, tmp_path, su
         shutil.copy2(tmp_path / "kept", path)
         if way in (cut, replace):
             assert found(resume(stored_study(path), folder)) == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [cut, replace, Path.unlink])
+def test_a_file_that_changes_ends_a_comparison_which_resumes_as_undisturbed(few, tmp_path, way):
+    """It changes while the second member runs."""
+    path = tmp_path / "few.arrow"
+    save_dataset(few, path)
+    shutil.copy2(path, tmp_path / "kept")
+    raw = raw_config(
+        path,
+        evaluation={"estimator": "native", "references": "chance"},
+        dataset__in_memory=False,
+        tracking={"mlflow": False},
+        compare={"first": {"solver": SMR}, "second": {"solver": SMR | {"space": {"alpha": [0.2]}}}},
+    )
+    del raw["solver"]
+    whole = run_comparison(raw, output=tmp_path / "whole", progress=False)
+    with pytest.raises(StorageError, match=r"few\.arrow"):
+        run_comparison(raw, output=tmp_path / "cut", progress=Disturber(path, way, at=50))
+    shutil.copy2(tmp_path / "kept", path)
+    resumed = resume_comparison(tmp_path / "cut", progress=False)
+    for name, study in whole.studies.items():
+        assert found(resumed.studies[name]) == found(study)
 
 
 def is_mapped(path: Path) -> bool:
