@@ -168,7 +168,7 @@ def _without_missing_labels(raw: RawData, source: str) -> RawData:
     """Leave out the samples of which a label or a quantity is missing, and say how many."""
     y = np.asarray(raw.y)
     missing = (
-        np.isnan(y).reshape(len(y), -1).any(axis=1)
+        np.isnan(y).any(axis=tuple(range(1, y.ndim)))
         if y.dtype.kind == "f" and y.ndim
         else np.zeros(0, dtype=bool)
     )

@@ -54,6 +54,8 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
     X = None if x_name is None else np.asarray(file.get(x_name))
     views = _views(path, file) if X is None else {}
     others = _readable(file) if X is None and not views else {}
+    if X is None and not views and not others:
+        raise _without_arrays(path, file)
     if x_name is None and not views:
         _refuse_sparse(path, file, others)
     elif path.suffix.lower() == ".npy" and X is not None and X.ndim == 1:
@@ -106,6 +108,18 @@ def _joined(views: Mapping[str, LabelArray]) -> tuple[LabelArray, tuple[str, ...
         for column in rounded_columns(view)
     ]
     return X, tuple(rounded)
+
+
+def _without_arrays(path: Path, file: ArrayFile) -> DataError:
+    """Make the error for a file of which nothing is an array of numbers or text; that of its first content if any."""
+    for name in file.names:
+        try:
+            file.get(name)
+        except DataError as error:
+            return error
+    if not file.names:
+        return DataError(f"{path} holds no arrays: save X, samples as rows, and y in it.")
+    return missing(path, "array of numbers", file.names)
 
 
 def _refuse_sparse(path: Path, file: ArrayFile, arrays: Mapping[str, LabelArray]) -> None:

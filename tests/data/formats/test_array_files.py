@@ -287,6 +287,28 @@ def test_a_file_of_matlab_73_reads_as_one_of_version_7():
             np.testing.assert_array_equal(found, expected, strict=name != "logical", err_msg=name)
 
 
+@pytest.mark.parametrize("suffix", ["mat", "h5", "npz"])
+def test_a_file_without_arrays_or_samples_is_refused_for_that(suffix):
+    def write(**arrays):
+        if suffix == "h5":
+            with h5py.File("a.h5", "w") as file:
+                for name, values in arrays.items():
+                    file[name] = values
+            return
+        save = scipy.io.savemat if suffix == "mat" else lambda path, kept: np.savez(path, **kept)
+        save(f"a.{suffix}", arrays)
+
+    write()
+    refused(f"a.{suffix}", f"a.{suffix} holds no arrays")
+    write(X=np.empty((0, 6)), y=np.empty(0))
+    refused(f"a.{suffix}", "X is empty, of shape (0, 6)")
+
+
+def test_a_struct_alone_is_named():
+    scipy.io.savemat("a.mat", {"data": {"X": FLAT, "y": LABELS}})
+    refused("a.mat", "data is a cell array or a struct")
+
+
 def test_cells_of_matlab_are_refused_by_name():
     savemat73(Path("a.mat"), {"X": FLAT, "y": [LABELS, LABELS]})
     scipy.io.savemat("b.mat", {"X": IMAGES, "y": np.array(["a", "bcd"] * 5, dtype=object)})
