@@ -166,22 +166,26 @@ class ScikitLearnMethod(OneShotEstimator):
     @available_if(wrapped_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict class probabilities by the wrapped estimator."""
-        return self.estimator_.predict_proba(self._checked(X))
+        rows = self._checked(X)
+        return self.estimator_.predict_proba(rows)
 
     @available_if(wrapped_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Compute the decision function of the wrapped estimator."""
-        return self.estimator_.decision_function(self._checked(X))
+        rows = self._checked(X)
+        return self.estimator_.decision_function(rows)
 
     @available_if(wrapped_has("score"))
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Compute the score of the wrapped estimator."""
-        return float(self.estimator_.score(self._checked(X), y))
+        rows = self._checked(X)
+        return float(self.estimator_.score(rows, y))
 
     @available_if(wrapped_has("transform"))
     def transform(self, X: ArrayLike) -> FloatArray:
         """Transform samples by the wrapped estimator."""
-        return self.estimator_.transform(self._checked(X))
+        rows = self._checked(X)
+        return self.estimator_.transform(rows)
 
     @available_if(wrapped_has("transform"))
     def fit_transform(self, X: ArrayLike, y: ArrayLike) -> FloatArray:

@@ -364,14 +364,14 @@ def test_it_writes_the_formats_that_are_asked_for(study, capsys):
     [
         (("--fold", "outer0", "--consensus"), "leave one of them out"),
         (("--fold", "outer7"), "--fold outer7 is not a fold of the study; it has outer0, outer1"),
-        (("--fold", ""), "is not a fold of the study"),
+        (("--fold", ""), "the argument after --fold is empty"),
         (("--names", "--output", "out"), "--output has no effect"),
         (("--names", "--format", "csv"), "--format has no effect"),
         (
             ("--format", "csv,pdf"),
             "'pdf' is not a format of a ranking; choose from csv, parquet, json, npz",
         ),
-        (("--format", ""), "choose from csv, parquet, json, npz"),
+        (("--format", ""), "the argument after --format is empty"),
         (("--mask", "mask.png"), "must end in .npy or .nii.gz"),
         (("--mask", "nowhere/mask.npy"), "there is no folder nowhere; create it first"),
         (("--top", "65", "--names"), "top=65 must be a whole number between 1 and the 64 features"),

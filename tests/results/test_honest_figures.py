@@ -191,7 +191,7 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "missing.json cannot be read as the manifest.json"),
+        (None, "missing.json' cannot be read as the manifest.json"),
         ("{}", "cannot be read as the manifest.json"),
         ('{"tried": []}', "no configuration is listed"),
         (
