@@ -43,8 +43,8 @@ class Scoring:
         )
         self.ours += seconds
 
-        def timed(selector):
-            seconds, values = cpu_seconds(lambda: score(selector))
+        def timed(selector, failures=None):
+            seconds, values = cpu_seconds(lambda: score(selector, failures))
             self.ours += seconds
             order = descending_order(np.where(constant, 0.0, selector.scores_))[
                 : (selector.scores_ > 0).sum()
