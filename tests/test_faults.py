@@ -726,7 +726,7 @@ OF_TRIALS = [
     ),
     Fault(
         "--replay killed --set tracking.uri=http://127.0.0.1:1",
-        "the upload failed: MLflow at http://127.0.0.1:1 cannot be reached...Then upload it again",
+        "the upload failed: MLflow at http://127.0.0.1:1 cannot be reached...Repeat the command once that is mended",
         code=1,
     ),
 ]

@@ -286,7 +286,8 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
     for text in notices(map(tracking_status, (directory, *started_members(directory)))):
         out.print(text)
     if status["error"]:
-        raise StudyError(f"the upload failed: {status['error'].rstrip('.')}. Then upload it again.")
+        why = status["error"].rstrip(".")
+        raise StudyError(f"the upload failed: {why}. Repeat the command once that is mended.")
     what = "studies and comparisons" if compared else "records"
     out.print(f"{status['logged']} {what} of {shown_place(path)} are in MLflow at {bare_uri(uri)}")
     return 0

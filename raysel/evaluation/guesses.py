@@ -96,7 +96,10 @@ def guess_score(
 
 
 def _drawn_labels(labelling: DummyClassifier, shape: tuple[int, ...], seed: int) -> LabelArray:
-    """Draw what a stratified `DummyClassifier` with this seed predicts, without its checks, which take ten times as long."""
+    """Draw what a stratified `DummyClassifier` predicts with this seed, without the checks of a model.
+
+    `shape` is (n_samples,) or (n_samples, n_labels).
+    """
     rng = check_random_state(seed)
     several = len(shape) > 1
     classes = labelling.classes_ if several else [labelling.classes_]

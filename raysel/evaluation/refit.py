@@ -149,9 +149,9 @@ class FoldModels:
 
 def _fails_outside(n: int, error: EstimatorError) -> StudyError:
     return StudyError(
-        f"evaluation.estimator fails on the outer fold with {n} features, and with none of the inner folds, which "
-        f"chose them: {error}. No other number is chosen by test samples. Leave {n} out of evaluation.n_features, or "
-        "change evaluation.estimator, and start the study again."
+        f"evaluation.estimator fails with {n} features on an outer fold, though on none of its inner folds: {error}. "
+        f"No other number is chosen by test samples. Leave {n} out of evaluation.n_features, or change "
+        "evaluation.estimator, and start the study again."
     )
 
 

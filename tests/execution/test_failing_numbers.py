@@ -182,7 +182,7 @@ def test_where_all_fail_the_study_ends_with_the_key_to_change(data, tmp_path):
 def test_test_samples_choose_no_other_number(data, tmp_path):
     """An estimator that takes the inner training sets, and not the larger outer ones."""
     outer_only = {"name": "failing_judges.Picky", "params": {"samples": 20}}
-    ends = "outer0.*could not be refitted: evaluation.estimator fails on the outer fold with 2 f"
+    ends = "outer0.*could not be refitted: evaluation.estimator fails with 2 f"
     with pytest.raises(StudyError, match=ends):
         run(study_of(data, [2], outer_only, cv=OUTER), tmp_path / "run")
     many = {"name": "failing_judges.OfBoth", "params": {"samples": 20, "features": 4}}

@@ -21,6 +21,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from raysel.core.errors import RayStartError, StudyError
 from raysel.core.machine import RunningTimer
+from raysel.data.table_rows import TableRows
 from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import InnerFold, OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord
@@ -175,8 +176,9 @@ class RayExecutor(Executor):
                 "the data exceed Ray's object store and will spill to disk, which is slower: start Ray with a larger "
                 "object_store_memory"
             )
-        prepared = self._prepare_folds()
-        if len(prepared) < study.n_inner * len(study.prepared_examples):
+        prepared = self._prepare_folds() if self._shares_folds else {}
+        n_folds = study.n_inner * len(study.prepared_examples)
+        if self._shares_folds and len(prepared) < n_folds:
             log.message(
                 f"the prepared folds exceed {_STORE_SHARE:.0%} of Ray's object store: each trial prepares them again, "
                 "which is slower"
@@ -336,6 +338,11 @@ class RayExecutor(Executor):
     def _here(self) -> bool:
         """Whether this process may do what is short: no cluster is joined, and trials need CPUs alone."""
         return self._address is None and not self._study.config.search.resources
+
+    @property
+    def _shares_folds(self) -> bool:
+        """Whether trials share prepared folds: rows of a table are chosen where they run, and stored would be copies."""
+        return not isinstance(self._study.dataset.X, TableRows)
 
     @property
     def _options(self) -> dict[str, Any]:
