@@ -160,12 +160,13 @@ def joined_scores(outcomes: Sequence[Outcome | None], name: str | None = None) -
 
     It is NaN where the estimator fails.
     """
-    missing = np.full(1, np.nan)
-    scores = [
-        missing if each is None else each.scores if name is None else each.report[name]
-        for each in outcomes
-    ]
-    return np.concatenate(scores)
+
+    def values(outcome: Outcome | None) -> FloatArray:
+        if outcome is None:
+            return np.full(1, np.nan)
+        return outcome.scores if name is None else outcome.report[name]
+
+    return np.concatenate([values(outcome) for outcome in outcomes])
 
 
 def _with_score(outcomes: Sequence[Outcome | None]) -> list[Outcome]:
