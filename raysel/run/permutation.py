@@ -40,9 +40,9 @@ class Chosen:
 
     params: Mapping[str, Any]
     position: int | None
-    settings: Sequence[Mapping[str, Any]] = ()
+    settings: Sequence[Mapping[str, Any]]
     #: Positions of the numbers of features with which the estimator does not fail, or of the tasks.
-    scored: Sequence[int] = ()
+    scored: Sequence[int]
 
     @classmethod
     def of_refit(cls, refit: RefitRecord) -> Chosen:

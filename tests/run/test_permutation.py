@@ -212,8 +212,9 @@ def test_a_fixed_pipeline_has_the_scores_of_scikit_learn(tmp_path):
     X, y = study.dataset.X, study.dataset.y
     folds = [(fold.train, fold.test) for fold in study.plan.outer]
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.01))
+    params = dict(study.config.solver.params)
     chosen = {
-        fold.name: Chosen(dict(study.config.solver.params), None) for fold in study.plan.folds
+        fold.name: Chosen(params, None, settings=(), scored=(0,)) for fold in study.plan.folds
     }
 
     def ours(number):
