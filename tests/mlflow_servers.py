@@ -15,6 +15,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,10 @@ import pytest
 import yaml
 from small_studies import CommandRun, raw_config, run_offline, write_digits, write_yaml
 
+from raysel.core.credentials import keep_credentials
 from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.journal import Journal, read_records
 
 COMPOSE = Path(__file__).resolve().parent.parent / "conf" / "cluster" / "mlflow-compose.yaml"
 
@@ -35,6 +39,20 @@ def local_study(folder: Path, **changes: Any) -> CommandRun:
     with contextlib.chdir(folder):
         run_offline(raw_config("few.npz", **changes), folder / "study")
     return CommandRun(0, "", "", folder / "study")
+
+
+def directory_for(uri: str, folder: Path, study: Path, most: int | None = None) -> StudyDirectory:
+    """A directory with the journal of a finished study, or its first records, for another store."""
+    directory = StudyDirectory(folder)
+    directory.path.mkdir(exist_ok=True)
+    first, *rest = read_records(study / "journal.jsonl")
+    own = {"id": folder.name, "experiment": folder.name, "uri": keep_credentials(uri)}
+    records = [replace(first, **own), *rest]
+    n_written = len(list(read_records(directory.journal))) if directory.journal.exists() else 0
+    with Journal(directory.journal) as journal:
+        for record in records[n_written:most]:
+            journal.append(record)
+    return directory
 
 
 def keys_of(records: Iterable[Any]) -> list[str]:

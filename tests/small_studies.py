@@ -116,6 +116,13 @@ def run_offline(raw: dict[str, Any], folder: Path) -> StudyResult:
     return course.run(study, folder, SerialExecutor(study), start_upload=NoUpload)
 
 
+def resume_offline(raw: dict[str, Any], folder: Path) -> StudyResult:
+    """Go on with such a study, which may have been begun elsewhere."""
+    study = Study.prepare(config_from_dict(raw))
+    directory = StudyDirectory(folder)
+    return course.resume(study, directory, SerialExecutor(study), start_upload=NoUpload)
+
+
 def write_digits(
     path: Path, classes: int = CLASSES, each: int = EACH, permute: int | None = None
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,12 +15,17 @@ from pathlib import Path
 
 import pytest
 from network_files import network_folder, signs_of_life
-from small_studies import raw_config, run_offline, write_digits
+from small_studies import raw_config, resume_offline, run_offline, write_digits
+
+from raysel.core.errors import RayselError
+from raysel.tracking import locks
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_report")]
 
-#: Solver whose fits take as long as the environment says, and a command that runs or resumes a study with it, without
-#: MLflow.
+#: Silence in seconds after which a driver counts as dead: a little more than between two signs of life.
+LEASE_SECONDS = 6.0
+#: Solver whose fits take as long as the environment says, and a process that runs or resumes a study with it, without
+#: MLflow, whenever it is told to.
 SOLVER = """
 import os, time
 from sklearn.svm import LinearSVC
@@ -32,26 +38,18 @@ DRIVER = """
 import json, sys
 from pathlib import Path
 import bare_process
-from raysel.config import config_from_dict
 from raysel.core.errors import RayselError
-from raysel.run import course as runner
-from raysel.execution.serial import SerialExecutor
-from raysel.study.definition import Study
-from raysel.study.stored import StoredStudy
-from raysel.tracking.directory import StudyDirectory
 from raysel.tracking import locks
-from small_studies import NoUpload
+from small_studies import resume_offline, run_offline
 
-locks.LEASE_SECONDS = 15.0
-folder, study = Path(sys.argv[1]), Study.prepare(config_from_dict(json.loads(Path(sys.argv[2]).read_text())))
-try:
-    executor = SerialExecutor(study)
-    if len(sys.argv) > 3:
-        runner.resume(study, StudyDirectory(folder), executor, start_upload=NoUpload)
-    else:
-        runner.run(study, folder, executor, start_upload=NoUpload)
-except RayselError as error:
-    sys.exit(f"error: {error}")
+locks.LEASE_SECONDS = float(sys.argv[3])
+folder, raw = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
+for word in sys.stdin:
+    try:
+        {"run": run_offline, "resume": resume_offline}[word.strip()](raw, folder)
+        print("done", flush=True)
+    except RayselError as error:
+        print(error, flush=True)
 """
 #: Another machine's name and start, as far as a process can tell: names and mounts of its own.
 ELSEWHERE = 'mount --bind {boot} /proc/sys/kernel/random/boot_id && hostname node7 && exec "$0" "$@"'  # fmt: skip
@@ -78,7 +76,8 @@ def ended() -> Iterator[None]:
 
 
 @pytest.fixture
-def raw(tmp_path, monkeypatch) -> dict:
+def raw(tmp_path, monkeypatch) -> Iterator[dict]:
+    monkeypatch.setattr(locks, "LEASE_SECONDS", LEASE_SECONDS)
     (tmp_path / "slow_solver.py").write_text(SOLVER)
     monkeypatch.syspath_prepend(tmp_path)
     write_digits(tmp_path / "few.npz")
@@ -89,9 +88,12 @@ def raw(tmp_path, monkeypatch) -> dict:
     sys.modules.pop("slow_solver", None)
 
 
-def drive(folder: Path, here: Path, *resume: str, elsewhere: bool = False) -> subprocess.Popen[str]:
+def drive(
+    folder: Path, here: Path, fit_seconds: float = 0.0, elsewhere: bool = False
+) -> subprocess.Popen[str]:
     """Start a driver on this machine, or on one that cannot tell whether processes of this one live."""
-    command = [sys.executable, "-c", DRIVER, str(folder), str(here / "study.json"), *resume]
+    words = [str(folder), str(here / "study.json"), str(LEASE_SECONDS)]
+    command = [sys.executable, "-c", DRIVER, *words]
     if elsewhere:
         (here / "boot_id").write_text("11111111-2222-3333-4444-555555555555\n")
         script = ELSEWHERE.format(boot=here / "boot_id")
@@ -99,21 +101,22 @@ def drive(folder: Path, here: Path, *resume: str, elsewhere: bool = False) -> su
     path = os.pathsep.join(
         [str(here), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     )
-    variables = {**os.environ, "PYTHONPATH": path, "FIT_SECONDS": "0" if resume else "0.2"}
-    STARTED.append(subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True))
+    variables = {**os.environ, "PYTHONPATH": path, "FIT_SECONDS": str(fit_seconds)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    STARTED.append(subprocess.Popen(command, env=variables, text=True, **pipes))
     return STARTED[-1]
 
 
-def ends(driver: subprocess.Popen[str]) -> tuple[int, str]:
-    _, said = driver.communicate(timeout=300)
-    return driver.returncode, said
+def tell(driver: subprocess.Popen[str], word: str) -> None:
+    driver.stdin.write(f"{word}\n")
+    driver.stdin.flush()
 
 
 def wait_for_trials(folder: Path, number: int, driver: subprocess.Popen[str]) -> None:
     until = time.monotonic() + 300
     while len(numbers(folder)) < number and driver.poll() is None and time.monotonic() < until:
         time.sleep(0.05)
-    assert driver.poll() is None, driver.stderr.read()
+    assert driver.poll() is None
     assert len(numbers(folder)) >= number
 
 
@@ -154,43 +157,47 @@ def lease(folder: Path) -> Path:
     return folder.parent.parent / "behind" / folder.name / ".lease"
 
 
+@pytest.fixture
+def stopped(server, raw, tmp_path) -> subprocess.Popen[str]:  # noqa: ARG001 - its study
+    """A driver that is stopped after two trials, so that it does not end while another one starts."""
+    driver = drive(server / "study", tmp_path, fit_seconds=0.2)
+    tell(driver, "run")
+    wait_for_trials(server / "study", 2, driver)
+    assert total_in_progress(server / "study") == 6
+    driver.send_signal(signal.SIGSTOP)
+    return driver
+
+
 def test_one_driver_at_a_time_and_a_killed_one_is_resumed_at_once_on_its_machine(
-    server, raw, tmp_path
+    server, raw, tmp_path, stopped
 ):
     study = server / "study"
-    first = drive(study, tmp_path)
-    wait_for_trials(study, 2, first)
-    assert total_in_progress(study) == 6
-    first.send_signal(signal.SIGSTOP)  # so that it does not end while the next one starts
-    with signs_of_life(lease(study)):
-        code, said = ends(drive(study, tmp_path))
-    assert code == 1
-    assert f"a study is running in {study}: process {first.pid} on " in said
-    first.kill()
-    first.wait()
-    assert ends(drive(study, tmp_path, "resume")) == (0, "")
+    running = f"a study is running in {re.escape(str(study))}: process {stopped.pid} on "
+    with signs_of_life(lease(study)), pytest.raises(RayselError, match=running):
+        run_offline(raw, study)
+    stopped.kill()
+    stopped.wait()
+    resume_offline(raw, study)
     run_offline(raw, tmp_path / "local")
     assert numbers(study) == numbers(tmp_path / "local")
 
 
 def test_another_machine_takes_over_from_a_silent_driver_which_writes_nothing_more(
-    server, raw, tmp_path
+    server, raw, tmp_path, stopped
 ):
     study = server / "study"
-    first = drive(study, tmp_path)
-    wait_for_trials(study, 2, first)
-    first.send_signal(signal.SIGSTOP)
+    other = drive(study, tmp_path, elsewhere=True)
     with signs_of_life(lease(study)):
-        code, said = ends(drive(study, tmp_path, "resume", elsewhere=True))
-    assert code == 1
-    assert f"process {first.pid} on " in said
+        tell(other, "resume")
+        said = other.stdout.readline()
+    assert f"process {stopped.pid} on " in said
     assert "if it is dead, try again in" in said
     os.utime(lease(study), (time.time() - 500,) * 2)
-    assert ends(drive(study, tmp_path, "resume", elsewhere=True)) == (0, "")
+    tell(other, "resume")
+    assert other.stdout.readline() == "done\n"
     left = contents(study)
-    first.send_signal(signal.SIGCONT)
-    code, said = ends(first)
-    assert code == 1
+    stopped.send_signal(signal.SIGCONT)
+    said = stopped.stdout.readline()
     assert f"another process has taken over {study}, because this one was stopped" in said
     assert contents(study) == left
     run_offline(raw, tmp_path / "local")

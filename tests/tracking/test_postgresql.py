@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import math
 import os
 import re
 import secrets
@@ -13,19 +14,28 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow_servers import COMPOSE, Postgres, compose, composed_server, keys_of, local_study
+from mlflow_servers import (
+    COMPOSE,
+    Postgres,
+    compose,
+    composed_server,
+    directory_for,
+    keys_of,
+    local_study,
+    runs_in,
+)
 from werkzeug.security import generate_password_hash
 
 from raysel.core.credentials import HIDDEN, changed_variables
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_records
 from raysel.tracking.journal_upload import replay, tracking_status
+from raysel.tracking.upload_process import MLflowUploader
 from raysel.tune import main
 
 #: One trial: a run needs many requests.
@@ -248,46 +258,26 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("prompt_uploads")
 def test_studies_that_start_at_once_on_an_empty_database_all_get_it_with_either_form_of_the_password(
     postgres, finished_study, tmp_path
 ):
     postgres.run("createdb", "direct")
     uri = postgres.uri("direct", password=True)
-    folder = finished_study.study.parent
     bare = postgres.uri("direct", password=False)
-    ways = {
-        "in-uri": {"MLFLOW_TRACKING_URI": uri},
-        "in-environment": {
-            "MLFLOW_TRACKING_URI": bare,
-            "PGUSER": "mlflow",
-            "PGPASSWORD": postgres.password,
-        },
-    }
-    with (
-        changed_variables(environment_without_others()),
-        watched(postgres.password, tmp_path / "in-uri/config.yaml") as seen,
-        ThreadPoolExecutor() as threads,
-    ):
-        running = [
-            threads.submit(
-                run,
-                folder,
-                "few.yaml",
-                "--output",
-                str(tmp_path / name),
-                "--set",
-                f"name={name}",
-                **way,
-            )
-            for name, way in ways.items()
-        ]
-        printed = [one.result() for one in running]
-    assert not seen
-    for name, text in zip(ways, printed, strict=True):
-        assert "not all runs are uploaded" not in text
-        assert_uploaded_once(uri, name, tmp_path / name, finished_study.study)
-    folders = [tmp_path / name for name in ways]
-    assert_nowhere(postgres.password, folders, [*printed, postgres.run("pg_dump", "direct")])
-    wrong = replay(StudyDirectory(folders[0]), uri.replace(postgres.password, "wrong"))
+    apart = {"PGUSER": "mlflow", "PGPASSWORD": postgres.password}
+    ways = {"in-uri": (uri, {}), "in-environment": (bare, apart)}
+    directories, uploads = [], []
+    for name, (place, variables) in ways.items():
+        directory = directory_for(place, tmp_path / name, finished_study.study)
+        with changed_variables(environment_without_others() | variables):
+            uploads.append(MLflowUploader(directory))
+        directories.append(directory)
+    assert [upload.finish(math.inf)["complete"] for upload in uploads] == [True, True]
+    for name, directory in zip(ways, directories, strict=True):
+        keys = keys_of(list(read_records(directory.journal)))
+        assert runs_in(uri, name) == keys
+    folders = [directory.path for directory in directories]
+    assert_nowhere(postgres.password, folders, [postgres.run("pg_dump", "direct")])
+    with changed_variables(environment_without_others()):
+        wrong = replay(directories[0], uri.replace(postgres.password, "wrong"))
     assert "refused the user or the password; set PGUSER and PGPASSWORD" in wrong["error"]

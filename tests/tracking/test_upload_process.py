@@ -17,17 +17,16 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mlflow_servers import free_port, keys_of, local_study, runs_in
+from mlflow_servers import directory_for, free_port, keys_of, local_study, runs_in
 
 from raysel.core.credentials import HIDDEN, keep_credentials
 from raysel.core.errors import DirectoryError
 from raysel.tracking import journal_upload, upload_process
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
-from raysel.tracking.journal import Journal, read_journal, read_records
+from raysel.tracking.journal import read_journal, read_records
 from raysel.tracking.journal_upload import replay, tracking_status, upload_study
 from raysel.tracking.upload_process import MLflowUploader
 from raysel.tune import main
@@ -47,15 +46,7 @@ def directory_of(finished_study, tmp_path):
     """Makes a directory with the journal of the finished study, or its first records, for another store."""
 
     def make(uri: str, name: str = "other", most: int | None = None) -> StudyDirectory:
-        directory = StudyDirectory(tmp_path / name)
-        directory.path.mkdir(exist_ok=True)
-        first, *rest = read_records(finished_study.study / "journal.jsonl")
-        records = [replace(first, id=name, experiment=name, uri=keep_credentials(uri)), *rest]
-        n_written = len(list(read_records(directory.journal))) if directory.journal.exists() else 0
-        with Journal(directory.journal) as journal:
-            for record in records[n_written:most]:
-                journal.append(record)
-        return directory
+        return directory_for(uri, tmp_path / name, finished_study.study, most)
 
     return make
 
@@ -419,6 +410,7 @@ def test_a_replay_waits_for_a_locked_store_and_says_so(
     from raysel.tracking.mlflow_store import _new_content  # noqa: PLC0415 - takes seconds
 
     monkeypatch.setattr("raysel.tracking.mlflow_database._TIMEOUT", 0.05)
+    monkeypatch.setattr(journal_upload, "_RETRY_SECONDS", 0.1)
     monkeypatch.setattr(journal_upload, "TOLD_SECONDS", 0.1)
     monkeypatch.setattr(journal_upload, "LOCKED_SECONDS", 600.0 if is_freed else 0.5)
     store = tmp_path / "mlflow.db"
