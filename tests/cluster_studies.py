@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from small_studies import raw_config, run_offline, timeless, write_digits
+from small_studies import raw_config, resume_offline, run_offline, timeless, write_digits
 
 #: A method of the user's own, in the folder of the study. While the file is there each fit takes so long that an outer
 #: fold is a batch of its own, which no waiting one keeps back; while the file holds anything, no fit goes on.
@@ -61,15 +60,27 @@ def bare_commands(folder: Path, more: str = "") -> str:
 
 
 def run_alone(work: Path, folder: Path) -> None:
-    """Compute the study in this process, which may have no method of another study, without waiting."""
+    """Compute the study in this process."""
+    with _in_this_process(work) as raw:
+        run_offline(raw, folder)
+
+
+def go_on_alone(work: Path, folder: Path) -> None:
+    """Compute in this process what a study that was interrupted elsewhere lacks."""
+    with _in_this_process(work) as raw:
+        resume_offline(raw, folder)
+
+
+@contextmanager
+def _in_this_process(work: Path) -> Iterator[dict[str, Any]]:
+    """Give the study's configuration to this process, which may have no method of another study, and never waits."""
     sys.modules.pop("held", None)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(work)
         patch.chdir(work)
         patch.setattr("held.HOLD", "/nowhere")
         patch.setattr("raysel.results.page.report.write_final_report", lambda _: None)
-        raw = yaml.safe_load(Path("study.yaml").read_text(encoding="utf-8"))
-        run_offline(raw, folder)
+        yield yaml.safe_load(Path("study.yaml").read_text(encoding="utf-8"))
     del sys.modules["held"]
 
 
@@ -95,14 +106,6 @@ def ranking(study: Path) -> bytes:
 def ends(study: Path) -> list[str]:
     """How the study's runs ended."""
     return [record["status"] for record in records(study) if record["kind"] == "end"]
-
-
-def runs_in_store(store: Path) -> tuple[Counter[str], set[str]]:
-    """How often MLflow holds each of a study's records, and in which states its runs are."""
-    with sqlite3.connect(store) as database:
-        keys = database.execute("select value from tags where key = 'raysel.key'").fetchall()
-        states = database.execute("select status from runs").fetchall()
-    return Counter(key for (key,) in keys), {state for (state,) in states}
 
 
 def wait_for(

@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -290,18 +289,6 @@ class Host:
         self._outer.kill()
         self._outer.wait()
         _run("ip", "link", "del", self._link, check=False)
-
-    def restart(self) -> None:
-        """Start the host again after `kill`: same name, address and files, none of its processes."""
-        for _ in range(
-            50
-        ):  # the link is removed with its namespace, a moment after the last process
-            if self._link not in _run("ip", "-o", "link").stdout:
-                break
-            time.sleep(0.1)
-        shutil.rmtree(self.folder / "tmp", ignore_errors=True)
-        (self.folder / "tmp").mkdir(exist_ok=True)
-        self._start()
 
 
 def _run(
