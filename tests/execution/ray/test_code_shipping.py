@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
+import zipfile
 from pathlib import Path
 
 import pytest
 import scipy
+from cluster_studies import wait_for
 from hosts import REPOSITORY, Network
 from small_studies import make_study, raw_config, run_serially, write_digits
 
@@ -28,26 +29,21 @@ class Mine(solver_class("class_spread")):
     def _updates(self, X, y, prepared):
         helpers.note()
         yield from super()._updates(X, y, prepared)
-
-class Held(Mine):
-    def _updates(self, X, y, prepared):
-        helpers.wait()
-        yield from super()._updates(X, y, prepared)
 """
-#: Each host computes four outer folds of trials, of two fits each, and its fifth waits: of the first nine, which are
-#: three trials, one waits, so that two trials end.
+#: Each host computes four outer folds of trials, of two fits each, and its fifth waits while the test holds it: of the
+#: first nine, which are three trials, one waits, so that two trials end.
 HELPERS = """
 import os, sys, time
 from pathlib import Path
 RAN = Path("/tmp/ran")
 def computes():
     return "default_worker" in sys.argv[0]  # not the driver, which tries a fit before
-def wait():
-    while computes() and RAN.exists() and len(RAN.read_text().splitlines()) > 8:
-        time.sleep(1)
 def note():
     import raysel, raysel_sample
     if computes():
+        held = Path(os.environ["HOLD"])
+        while held.exists() and RAN.exists() and len(RAN.read_text().splitlines()) > 8:
+            time.sleep(0.2)
         with RAN.open("a") as file:
             threads = os.environ.get("OPENBLAS_NUM_THREADS")
             names = raysel.__file__, __file__, raysel_sample.__file__
@@ -69,6 +65,7 @@ batches._MOST = 1  # a fit that waits keeps no ended one back
 study = Study.prepare(config_from_dict(json.loads(Path(file).read_text())))
 for word in words:
     mixed = word == "mixed"
+    print(word)
     try:
         with joined([study], address, allow_mixed_versions=mixed) as nodes:
             print(slots(study, nodes))
@@ -86,8 +83,7 @@ try:
 except RayselError as error:
     print(type(error).__name__, error)
 """
-HELD = {"name": "mine.methods.Held", "space": {"floor": [0.1, 0.2, 0.5, 1.0, 2.0, 5.0]}}
-MINE = {"name": "mine.methods.Mine", "space": {"floor": [0.1, 1.0]}}
+MINE = {"name": "mine.methods.Mine", "space": {"floor": [0.1, 0.2, 0.5, 1.0, 2.0, 5.0]}}
 
 
 class Cluster:
@@ -97,7 +93,8 @@ class Cluster:
         self.network, self.folder = network, folder
         self.head, self.worker = network.add("head"), network.add("worker")
         self.address = f"{self.head.address}:6379"
-        self.work, self.broken = folder / "work", folder / "broken"
+        self.work, self.broken, self.hold = folder / "work", folder / "broken", folder / "hold"
+        self.hold.touch()
         for name, text in {
             "work/mine/__init__.py": "",
             "work/mine/methods.py": METHODS,
@@ -119,7 +116,8 @@ class Cluster:
 
     def start(self, host, path, *options):
         """Start Ray on a host whose Python finds modules in a path first."""
-        host.start_ray(*options, PYTHONPATH=str(path), RAY_AUTH_MODE="token", MKL_CBWR="AVX")
+        own = {"PYTHONPATH": str(path), "HOLD": str(self.hold), "MKL_CBWR": "AVX"}
+        host.start_ray(*options, RAY_AUTH_MODE="token", **own)
 
     def start_node(self, host, path):
         """Start Ray on a host that lacks the driver's files."""
@@ -135,57 +133,43 @@ class Cluster:
             f"env --chdir={self.work} {sys.executable} -u {command}", log, **environment
         ), log
 
-    def drive(self, name, solver, *words, environment=(), **changes):
-        """Start a driver."""
-        study = raw_config(self.work / "few.npz", solver=solver, **changes)
-        (self.folder / f"{name}.json").write_text(json.dumps(study))
-        found = self.folder / "found" / name
-        command = f"driver.py {self.address} {found} {self.folder}/{name}.json {' '.join(words)}"
-        return self.run(command, **dict(environment))
-
-    def journal(self, name):
-        file = self.folder / "found" / name / "journal.jsonl"
+    def journal(self, word):
+        file = self.folder / "found" / word / "journal.jsonl"
         return list(read_journal(file)) if file.exists() else []
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """A cluster whose worker lacks a package that pip has installed for the driver, on the head."""
-    source = Path(__file__).parent.parent.parent / "base/sample_package"
-    options = [
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--no-build-isolation",
-        "--disable-pip-version-check",
-    ]
+    """A cluster whose worker lacks a package that is installed for the driver, on the head."""
+    source = Path(__file__).parent.parent.parent / "base/sample_package/wheel_backend.py"
+    spec = importlib.util.spec_from_file_location("wheel_backend", source)
+    backend = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(backend)
     with Network(tmp_path_factory.mktemp("cluster")) as network:
         site = network.folder / "site"
         site.mkdir()
-        pip = subprocess.Popen(
-            [sys.executable, "-m", "pip", "install", *options, "--target", str(site), str(source)]
-        )
-        built = Cluster(network, network.folder, site)
-        assert pip.wait() == 0
-        yield built
+        with zipfile.ZipFile(network.folder / backend.build_wheel(network.folder)) as wheel:
+            wheel.extractall(site)
+        yield Cluster(network, network.folder, site)
 
 
 @pytest.fixture(scope="module")
 def driver(cluster):
-    """A driver whose study waits once each node has computed outer folds, and two trials have ended."""
+    """A driver whose first study waits once each node has computed outer folds, and two trials have ended."""
     # The reference is computed in this process, whose processor the variable may name.
     kernels = {name: os.environ[name] for name in ("OPENBLAS_CORETYPE",) if name in os.environ}
     environment = {"OPENBLAS_NUM_THREADS": "1", "MKL_CBWR": "COMPATIBLE", **kernels}
     # Trials wait for another node.
-    started = cluster.drive(
-        "held", HELD, "same", environment=environment, search={"max_concurrent": 6}
+    study = raw_config(cluster.work / "few.npz", solver=MINE, search={"max_concurrent": 6})
+    (cluster.folder / "study.json").write_text(json.dumps(study))
+    words = f"{cluster.folder}/found {cluster.folder}/study.json first same mixed"
+    process, log = cluster.run(f"driver.py {cluster.address} {words}", **environment)
+    wait_for(
+        log.read_text,
+        lambda: process.poll() is not None or len(by_id(cluster.journal("first"))) == 2,
     )
-    deadline = time.monotonic() + 240
-    while len(by_id(cluster.journal("held/same"))) < 2:
-        assert started[0].poll() is None, started[1].read_text()
-        assert time.monotonic() < deadline, started[1].read_text()
-        time.sleep(0.1)
-    return started
+    assert process.poll() is None, log.read_text()
+    return process, log
 
 
 def by_id(records):
@@ -211,11 +195,11 @@ def test_code_plugins_and_threads_reach_nodes_that_lack_them(
     monkeypatch.syspath_prepend(cluster.work)
     monkeypatch.syspath_prepend(cluster.folder / "site")
     expected, _, _ = run_serially(
-        make_study(cluster.work / "few.npz", solver=HELD), tmp_path / "here"
+        make_study(cluster.work / "few.npz", solver=MINE), tmp_path / "here"
     )
     for name in ("mine.methods", "mine", "helpers", "raysel_sample"):
         sys.modules.pop(name, None)
-    found = by_id(cluster.journal("held/same"))
+    found = by_id(cluster.journal("first"))
     assert len(found) == 2
     for id_, folds in found.items():
         assert without_times(folds) == without_times(json.loads(json.dumps(expected[id_]["folds"])))
@@ -247,30 +231,24 @@ def test_the_token_reaches_no_process_list_and_no_file_of_the_study(cluster):
 
 def test_a_node_with_other_versions_is_not_used_unless_allowed(cluster, driver):
     """One that joins while a study runs ends it; one that is there is refused before anything is computed."""
-    other = cluster.network.add("other")
-    other.run("mkdir -p -m 700 ~/.ray && umask 077 && printf %064d 7 > ~/.ray/auth_token")
-    cluster.start_node(other, cluster.folder / "other")
-    message = ended(driver)
-    assert f"MixedVersionsError the node {other.address} computes with other versions" in message, (
-        message
-    )
-    assert f"scipy 1.0.0 instead of {scipy.__version__}" in message
-    assert len(by_id(cluster.journal("held/same"))) == 2
-
     cluster.worker.run(
         "pkill raylet; while pgrep raylet; do sleep 0.2; done"
     )  # each node's workers take seconds
-    message = ended(
-        cluster.drive(
-            "own", MINE, "same", "mixed", search={}, cv={"outer": 2, "inner": 2, "final": False}
-        )
-    )
-    assert message.startswith(
-        "MixedVersionsError the nodes of the cluster would not compute the same numbers"
-    ), message
-    assert f"the node {other.address} has scipy 1.0.0 instead of" in message
-    assert not (cluster.folder / "found/own/same").exists()
-    (record,) = [record for record in cluster.journal("own/mixed") if record["kind"] == "node"]
+    other = cluster.network.add("other")
+    other.run("mkdir -p -m 700 ~/.ray && umask 077 && printf %064d 7 > ~/.ray/auth_token")
+    cluster.start_node(other, cluster.folder / "other")
+    read = driver[1].read_text
+    wait_for(read, lambda: driver[0].poll() is not None or "\nmixed\n" in read())
+    cluster.hold.unlink()
+    message = ended(driver)
+    first, at_start = (line for line in message.splitlines() if line.startswith("MixedVersions"))
+    assert f"the node {other.address} computes with other versions" in first, message
+    assert f"scipy 1.0.0 instead of {scipy.__version__}" in first
+    assert len(by_id(cluster.journal("first"))) == 2
+    assert "the nodes of the cluster would not compute the same numbers" in at_start, message
+    assert f"the node {other.address} has scipy 1.0.0 instead of" in at_start
+    assert not (cluster.folder / "found/same").exists()
+    (record,) = [record for record in cluster.journal("mixed") if record["kind"] == "node"]
     assert record["node"] == other.address, message
     assert [name for name, *_ in record["versions"]] == ["scipy"]
-    assert len(by_id(cluster.journal("own/mixed"))) == len(MINE["space"]["floor"])
+    assert len(by_id(cluster.journal("mixed"))) == len(MINE["space"]["floor"])

@@ -36,43 +36,26 @@ for number, word in enumerate(sys.argv[1:]):
 """
 
 
-@pytest.fixture
-def host(tmp_path):
-    """A host with data, a driver and a token, on which no Ray runs yet."""
+def start_head(host: Host, mode: str, port: int) -> str:
+    """Start a head in a mode, and return its address."""
+    options = ("--head", "--include-dashboard=false", "--no-monitor", f"--port={port}")
+    host.start_ray(*options, RAY_AUTH_MODE=mode)
+    return f"{host.address}:{port}"
+
+
+def test_after_a_ray_of_one_s_own_only_a_cluster_with_a_token_is_joined(tmp_path):
+    """Joined without such a Ray they are by the tests of two hosts and of the shipping of code."""
     with Network(tmp_path / "network") as network:
         host = network.add("head")
         host.run("mkdir -p -m 700 ~/.ray && umask 077 && printf %064d 7 > ~/.ray/auth_token")
         write_digits(host.home / "few.npz")
         (host.home / "driver.py").write_text(DRIVER)
-        yield host
-
-
-def start_head(host: Host, mode: str) -> str:
-    """Start a head in a mode, and return its address."""
-    host.start_ray("--head", "--include-dashboard=false", "--no-monitor", RAY_AUTH_MODE=mode)
-    return f"{host.address}:6379"
-
-
-def drive(host: Host, *addresses: str, **environment: str) -> list[str]:
-    """Run a study at each address in one process; return an end and a mode for each."""
-    path = f"{REPOSITORY}:{REPOSITORY}/tests"
-    words = " ".join([sys.executable, "driver.py", *addresses])
-    ended = host.run(words, timeout=600, PYTHONPATH=path, **environment)
-    return ended.stdout.splitlines()
-
-
-def test_a_cluster_without_a_token_is_joined_by_a_new_process_only(host):
-    address = start_head(host, "disabled")
-    local, mode, refusal, after = drive(host, "-", address)
-    assert (local, mode, after) == ("done", "None", "None")  # the user's variables stay
-    assert f"address {address}: the Ray cluster there takes no token" in refusal
+        without = start_head(host, "disabled", 6379)
+        with_token = start_head(host, "token", 6380)
+        words = f"{sys.executable} driver.py - {without} {with_token}"
+        path = f"{REPOSITORY}:{REPOSITORY}/tests"
+        said = host.run(words, timeout=600, PYTHONPATH=path).stdout.splitlines()
+    refusal = said[2]
+    assert said == ["done", "None", refusal, "None", "done", "None"]  # the user's variables stay
+    assert f"address {without}: the Ray cluster there takes no token" in refusal
     assert "Start a new Python process" in refusal
-    assert drive(host, address) == ["done", "None"]
-    assert drive(host, address, RAY_AUTH_MODE="token") == [refusal, "token"]
-
-
-def test_a_cluster_with_a_token_is_joined_after_a_ray_of_one_s_own_too(host):
-    address = start_head(host, "token")
-    assert drive(host, "-", address) == ["done", "None"] * 2
-    refusal, _ = drive(host, address)
-    assert "asks for a token" in refusal
