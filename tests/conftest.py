@@ -20,16 +20,12 @@ from threadpoolctl import threadpool_limits
 
 from raysel.tracking import upload_process
 
-#: Files that use Ray or the finished study, which each process starts or runs for itself.
+#: Files that use the finished study, which each process runs for itself.
 SHARING = {
     "tests/cli/test_select.py",
     "tests/cli/test_summary.py",
     "tests/cli/test_tune.py",
-    "tests/execution/ray/test_executor.py",
-    "tests/execution/ray/test_session.py",
     "tests/execution/test_resume.py",
-    "tests/run/test_course.py",
-    "tests/testing/test_executor_suite.py",
     "tests/tracking/test_mlflow_runs.py",
 }
 PACKAGE = Path(__file__).resolve().parent.parent / "raysel"

@@ -13,7 +13,7 @@ import pytest
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
-from small_studies import NoUpload, make_study, run_on_ray, run_serially, timeless
+from small_studies import NoUpload, make_study, run_serially, timeless
 
 import raysel
 from raysel.core.errors import ConfigError, StudyError
@@ -263,20 +263,6 @@ def test_records_are_read_back_and_a_resumed_study_is_equal(data, tmp_path):
         )
         assert before == after
     assert len(list(read_records(cut.journal, checked=True))) == len(lines) + 1
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("ray_here")
-def test_ray_fails_alike(data, tmp_path):
-    judge = {
-        "name": "sklearn.neighbors.KNeighborsClassifier",
-        "space": {"n_neighbors": [1, 25, 60]},
-    }
-    study = study_of(data, [2, 4], judge, cv={"outer": 3, "inner": 4}, search={})
-    here, there = run_serially(study, tmp_path / "here"), run_on_ray(study, tmp_path / "ray")
-    assert here[0] == there[0]
-    records = [[timeless(refit.record.to_json()) for refit in each[1]] for each in (here, there)]
-    assert records[0] == records[1]
 
 
 @pytest.mark.parametrize("rule", ["one_se", "mean"])

@@ -336,18 +336,15 @@ def test_each_value_gives_what_it_gives_alone(partly_labelled, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
-def test_serial_and_ray_agree_with_and_without_room_for_all(partly_labelled, tmp_path, monkeypatch):
-    from raysel.execution.ray import executor  # noqa: PLC0415 - Ray only where it is needed
-
+def test_serial_and_ray_agree(partly_labelled, tmp_path):
+    """Where Ray's store has room for all prepared folds; without room each trial prepares its own, as here."""
     study = study_of_labels(partly_labelled, VALUES)
     records, refits, _ = run_serially(study, tmp_path / "serial")
-    for share in (executor._STORE_SHARE, 0.0):
-        monkeypatch.setattr(executor, "_STORE_SHARE", share)
-        on_ray, ray_refits, _ = run_on_ray(study, tmp_path / f"ray{share}")
-        assert records == on_ray
-        assert [r.record.feature_scores for r in refits] == [
-            r.record.feature_scores for r in ray_refits
-        ]
+    on_ray, ray_refits, _ = run_on_ray(study, tmp_path / "ray")
+    assert records == on_ray
+    assert [r.record.feature_scores for r in refits] == [
+        r.record.feature_scores for r in ray_refits
+    ]
 
 
 # --- trials that were recorded as failed because a worker, perhaps its whole node, was lost ---------------------------

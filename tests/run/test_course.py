@@ -1,4 +1,4 @@
-"""A study on Ray: the same numbers however it is run, no leak, and an end that is said whatever ends it."""
+"""A study: the same numbers however it is run, on Ray too, no leak, and an end that is said whatever ends it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from raysel.study.definition import Study
 from raysel.tracking.journal import Journal
 from raysel.tracking.log import Progress, StudyLog
 
-pytestmark = pytest.mark.usefixtures("ray_here")
-
 
 @pytest.fixture
 def digits(tmp_path) -> Path:
@@ -34,10 +32,11 @@ def refitted(refits):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
 def test_neither_workers_nor_order_nor_copies_change_a_bit(tmp_path, digits, monkeypatch):
     changes = {"solver__params": {"max_iter": 4, "init": "random"}}
     study = make_study(digits, **changes)
-    records, refits, kept = run_on_ray(study, tmp_path / "one")
+    records, refits, kept = run_serially(study, tmp_path / "one")
 
     two = make_study(digits, search={}, **changes)
     turned = dataclasses.replace(two, configurations=two.configurations[::-1])
@@ -74,7 +73,7 @@ def test_scrambled_test_samples_leave_their_folds_choice_as_it_was(tmp_path, dig
         solver__params={"max_iter": 4},
         cv={"plan": str(tmp_path / "plan.json")},
     )
-    other_records, other_refits, _ = run_on_ray(scrambled, tmp_path / "scrambled")
+    other_records, other_refits, _ = run_serially(scrambled, tmp_path / "scrambled")
 
     assert set(other_records) == set(records)
     for key, record in records.items():
@@ -129,6 +128,7 @@ def test_no_test_score_exists_but_the_winners(tmp_path, digits):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
 def test_a_full_disk_ends_the_study_with_the_journals_own_words(tmp_path, digits):
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full, which refuses every byte as a full disk does")
@@ -169,7 +169,7 @@ def test_a_winner_that_cannot_be_refitted_is_named(tmp_path, digits):
     with pytest.raises(
         StudyError, match=r"^the winner of outer0, alpha=0.01 rank=1, could not be refitted: \w+"
     ):
-        run_on_ray(broken, tmp_path / "run")
+        run_serially(broken, tmp_path / "run")
 
 
 def test_groups_stay_whole_through_the_plan_of_a_study(tmp_path):

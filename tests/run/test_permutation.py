@@ -544,13 +544,8 @@ def test_the_command_says_how_to_finish_a_study_and_that_it_was_terminated(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
-@pytest.mark.parametrize("retune", [False, True])
-def test_ray_computes_the_same(copied, retune, tmp_path):
+def test_ray_computes_the_same(copied, tmp_path):
     shutil.copytree(copied, tmp_path / "other")
-    serial = raysel.permutation_test(copied, permutations=4, retune=retune, progress=False)
-    same(
-        raysel.permutation_test(
-            tmp_path / "other", permutations=4, retune=retune, executor="ray", progress=False
-        ),
-        serial,
-    )
+    asked = {"permutations": 4, "retune": True, "progress": False}
+    serial = raysel.permutation_test(copied, **asked)
+    same(raysel.permutation_test(tmp_path / "other", executor="ray", **asked), serial)

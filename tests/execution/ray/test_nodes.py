@@ -210,7 +210,7 @@ def test_an_autoscaler_starts_the_node_that_trials_have_no_place_without(tmp_pat
         def status() -> str:
             return head.run("ray status", **environment).stdout
 
-        wait_for("a request is left", lambda: "no resource demands" in status(), every=3)
+        wait_for("a request is left", lambda: "no resource demands" in status(), every=1)
     run_alone(tmp_path, tmp_path / "alone")
     assert ends(tmp_path / "study") == ["finished"]
     assert trials(tmp_path / "study") == trials(tmp_path / "alone")

@@ -103,6 +103,7 @@ def test_other_versions_of_ray_start_as_they_do_by_themselves(monkeypatch):
         assert not hasattr(ray._private.node.Node, session.UNUSED_SERVERS[0])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
 def test_a_session_on_this_machine_starts_what_a_study_uses_and_its_actors_take_waiting_workers():
     class Worker:

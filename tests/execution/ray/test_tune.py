@@ -12,7 +12,6 @@ import pytest
 from ray import tune
 from small_studies import make_study, quiet_log, run_on_ray, run_serially, write_digits
 
-from raysel.core.errors import StudyError
 from raysel.execution.batches import Batch, Batches
 from raysel.execution.executor import Recorder
 from raysel.execution.ray.nodes import Cluster
@@ -135,6 +134,7 @@ class Killer(threading.Thread):
 
 
 def test_a_trial_whose_worker_is_killed_starts_again(tmp_path, digits, capfd):
+    """One whose worker always dies is that of the test of memory."""
     study = make_study(
         digits, solver__params={"max_iter": 150, "tol": 0.0}, solver__space={"alpha": [0.01, 0.02]}
     )
@@ -144,25 +144,3 @@ def test_a_trial_whose_worker_is_killed_starts_again(tmp_path, digits, capfd):
     assert len(killer.killed) == 1
     assert records == calm
     assert "Traceback" not in "".join(capfd.readouterr())  # over a person's progress line
-
-
-def test_a_trial_whose_workers_die_again_and_again_is_recorded_as_failed(tmp_path, digits):
-    study = make_study(
-        digits, solver__params={"max_iter": 3000, "tol": 0.0}, solver__space={"alpha": [0.01]}
-    )
-    with (
-        Killer(3) as killer,
-        pytest.raises(
-            StudyError,
-            match=r"no configuration has a score on outer0: 1 failed, the first with .the worker process died 3",
-        ),
-    ):
-        run_on_ray(study, tmp_path / "run")
-    assert len(killer.killed) == 3
-    (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
-    assert record["status"] == "failed"
-    assert record["error"] == "the worker process died 3 times (killed, or out of memory)"
-    assert (
-        '"finished": 0, "running": 0, "failed": 1, "total": 1'
-        in (tmp_path / "run" / "progress.json").read_text()
-    )
