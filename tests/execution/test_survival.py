@@ -31,10 +31,11 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.usefixtures("prompt_uploads")
 def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
+    """Its runs in MLflow are there once too in the short form of kill_comparison.py."""
     write_digits(tmp_path / "few.npz")
-    write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 60, "tol": 0.0}, pictures=["png"])
+    changes = {"pictures": ["png"], "tracking": {"mlflow": False}}
+    write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 60, "tol": 0.0}, **changes)
     done = run(
         tmp_path,
         sys.executable,
@@ -51,7 +52,7 @@ def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
 
 def test_ten_seconds_of_grace_are_enough(tmp_path):
     write_digits(tmp_path / "few.npz")
-    write_yaml(tmp_path / "long.yaml", solver=ENDLESS)
+    write_yaml(tmp_path / "long.yaml", solver=ENDLESS, tracking={"mlflow": False})
     study = tmp_path / "study"
     process = subprocess.Popen(
         [*TUNE, "long.yaml", "--output", str(study)],
