@@ -47,6 +47,7 @@ if __name__ == "__main__":
                 "name": "own_estimator.ShrunkenFisher",
                 "space": {"shrinkage": [0.001, 0.01, 0.1]},
             },
+            "cv": {"outer": 3, "inner": 2},
             "search.executor": "serial",
         },
         output="own-estimator",

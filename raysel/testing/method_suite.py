@@ -20,7 +20,6 @@ from raysel.base.estimator import Estimator
 from raysel.data.dataset import Dataset
 from raysel.data.loading import save_dataset
 from raysel.data.targets import CLASSES
-from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
 from raysel.testing import method_contract as contract
@@ -32,7 +31,6 @@ from raysel.testing.checks import (
     expecting,
     prepare_study,
     require,
-    require_same_study,
     run_by,
 )
 from raysel.testing.method_cases import MethodCase, Samples, draw, draw_quantities, samples_for
@@ -77,15 +75,6 @@ CHECKS: tuple[Callable[[MethodCase], None], ...] = (
     study_learns,
     study_of_permuted_labels_finds_nothing,
 )
-
-
-def executors_agree(case: MethodCase, make: Callable[[Study], Executor], **search: Any) -> None:
-    """An executor gives the numbers of `SerialExecutor` for a small study of the method."""
-    samples = _samples(case)
-    with tempfile.TemporaryDirectory() as folder:
-        study = _study(case, samples, samples.y, Path(folder), **search)
-        expected = run_by(SerialExecutor(study), study, Path(folder, "serial"))
-        require_same_study(run_by(make(study), study, Path(folder, "other")), expected)
 
 
 def _samples(case: MethodCase) -> Samples:

@@ -9,7 +9,6 @@ from small_studies import make_study, run_serially
 N, D, N_SETS = 200, 20, 16
 SPACE = {"gamma1": [0.01, 0.03, 0.1, 0.3]}
 SEARCHES = {
-    "grid": {},
     "tpe": {"method": "tpe", "num_samples": 4, "synchronous": True, "batch_size": 2},
     "asha": {
         "early_stopping": "asha",
@@ -37,7 +36,7 @@ def noise(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("search", "rule"),
-    [("grid", "best"), ("tpe", "best"), ("asha", "mean"), ("path", "one_se")],
+    [("path", "one_se"), ("tpe", "best"), ("asha", "mean")],
 )
 def test_the_headline_is_at_chance(noise, tmp_path, search, rule):
     test, inner = [], []

@@ -11,12 +11,10 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.feature_selection import SelectorMixin
 
 from raysel.base.registry import solver_names
-from raysel.execution.ray.executor import RayExecutor
 from raysel.execution.serial import SerialExecutor
 from raysel.testing import estimator_checks, method_suite, parametrize
 from raysel.testing.checks import require_same_study, run_by
 from raysel.testing.method_cases import samples_for
-from raysel.testing.method_suite import executors_agree
 
 BY_NAME = {case.solver_name: case for case in CASES}
 
@@ -93,24 +91,12 @@ def test_conformance_of_every_method(name):
     assert not failed, "\n".join(failed)
 
 
-#: The executor is the same for all methods, so one of a kind that runs by it in no other test does so here.
-ON_RAY = "sklearn.linear_model.LogisticRegression"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("ray_here")
-def test_ray_gives_the_numbers_of_the_serial_executor():
-    executors_agree(BY_NAME[ON_RAY], lambda study: RayExecutor(study, None), max_concurrent=2)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
 def test_a_worker_of_ray_gives_the_numbers_of_this_process(tmp_path):
-    """One method of each set of base classes; that each can be pickled is a check of the suite."""
+    """One method of each set of base classes: the executor is the same for all, and has a suite of its own."""
     studies, there = {}, {}
-    for name in {
-        frozenset(bases(case)): case.solver_name for case in CASES if case.solver_name != ON_RAY
-    }.values():
+    for name in {frozenset(bases(case)): case.solver_name for case in CASES}.values():
         folder = tmp_path / name
         folder.mkdir()
         samples = method_suite._samples(BY_NAME[name])

@@ -225,7 +225,9 @@ def reference_scores(
 
 
 @pytest.mark.slow
-@every_file
+@pytest.mark.parametrize(
+    "make", [semicolons, image_stack, modality_arrays], ids=lambda f: f.__name__
+)
 def test_the_study_scores_as_nested_cross_validation_of_the_clean_arrays_does(
     make, tmp_path, monkeypatch, real_data
 ):
