@@ -83,7 +83,8 @@ def guess_score(
         labelling = DummyClassifier(strategy="stratified").fit(nothing, y_train)
         seeds = np.random.SeedSequence(random_state).generate_state(CHANCE_DRAWS).tolist()
         if measure.response == "predict":
-            outputs = [_drawn_labels(labelling, y_test.shape, seed) for seed in seeds]
+            rng = check_random_state(0)  # seeded anew for each draw: to make one takes far longer
+            outputs = [_drawn_labels(labelling, y_test.shape, rng, seed) for seed in seeds]
         else:
             models = (labelling.set_params(random_state=seed) for seed in seeds)
             outputs = [measure.output(model, tested, y_test) for model in models]
@@ -95,12 +96,14 @@ def guess_score(
     return _mean_over_orders(score, output, _spread(y_train), random_state)
 
 
-def _drawn_labels(labelling: DummyClassifier, shape: tuple[int, ...], seed: int) -> LabelArray:
+def _drawn_labels(
+    labelling: DummyClassifier, shape: tuple[int, ...], rng: np.random.RandomState, seed: int
+) -> LabelArray:
     """Draw what a stratified `DummyClassifier` predicts with this seed, without the checks of a model.
 
     `shape` is (n_samples,) or (n_samples, n_labels).
     """
-    rng = check_random_state(seed)
+    rng.seed(seed)
     several = len(shape) > 1
     classes = labelling.classes_ if several else [labelling.classes_]
     shares = labelling.class_prior_ if several else [labelling.class_prior_]

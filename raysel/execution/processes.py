@@ -133,7 +133,8 @@ def _numbered(
 def _run_tasks(
     function: Callable[[Study, Any], Any], study: Study, arguments: Sequence[Any]
 ) -> list[TaskEnd]:
-    return [run_task(study, function, argument) for argument in arguments]
+    with threadpool_limits(study.config.search.cpus_per_trial):
+        return [run_task(study, function, argument) for argument in arguments]
 
 
 def _run_trials(
@@ -157,4 +158,5 @@ def _run_trials(
 
 
 def _refit(study: Study, winner: tuple[OuterFold, TrialRecord]) -> tuple[RefitRecord, Any]:
-    return refit(study, *winner)
+    with threadpool_limits(study.config.search.cpus_per_trial):
+        return refit(study, *winner)

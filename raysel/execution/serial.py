@@ -1,4 +1,7 @@
-"""Computations of a study in this process, and the executor that does them one after the other."""
+"""Computations of a study in this process, and the executor that does them one after the other.
+
+Executors limit the threads of the libraries once for several computations: to find the libraries takes milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from raysel.core.errors import raise_storage_error
 from raysel.core.machine import machine_memory
 from raysel.evaluation.lockstep import FoldData
-from raysel.evaluation.plan import InnerFold, OuterFold, name_draws
+from raysel.evaluation.plan import OuterFold, name_draws
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.evaluation.refit import refit_winner
 from raysel.execution.executor import Executor, Recorder, SearchLimits, TaskEnd, refit_error
@@ -22,12 +25,6 @@ from raysel.tracking.log import StudyLog
 
 #: Bytes of data from which on the folds that are kept are bounded by them: copies of small data may outweigh them.
 _LARGE = 2**26
-
-
-def prepare_fold(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
-    """Scale and prepare one inner fold with ``search.cpus_per_trial`` threads."""
-    with threadpool_limits(study.config.search.cpus_per_trial):
-        return study.fold_data(inner, params)
 
 
 def room_for_folds(study: Study, memory_share: float) -> float:
@@ -53,7 +50,7 @@ class PreparedFolds:
         key = fold.name, inner, self._study.prepare_key(params)
         if key in self._kept:
             return self._kept[key]
-        data = prepare_fold(self._study, fold.inner[inner], params)
+        data = self._study.fold_data(fold.inner[inner], params)
         if data.nbytes <= self._room:
             self._kept[key], self._room = data, self._room - data.nbytes
         return data
@@ -66,34 +63,30 @@ class PreparedFolds:
 def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRecord, Any]:
     """Refit an outer fold's winner on its training set and score it once."""
     state = fold.random_state(study.config.seed)
-    with threadpool_limits(study.config.search.cpus_per_trial):
-        return refit_winner(
-            study.dataset.X,
-            study.dataset.y,
-            fold,
-            winner,
-            study.solver(winner.params, state),
-            scaler=study.scaler(),
-            evaluation=study.evaluation,
-            random_state=state,
-            redundancy_sizes=study.redundancy_sizes,
-            feature_names=study.dataset.feature_names,
-            classes=study.dataset.classes,
-            n_shown=study.default_top,
-            inner_states=[fold.random_state(study.config.seed, i) for i in range(len(fold.inner))],
-            preparation=study.preparation(),
-            kept_whole=study.kept_whole,
-            over_samples=not name_draws(each.name for each in study.plan.outer),
-        )
+    return refit_winner(
+        study.dataset.X,
+        study.dataset.y,
+        fold,
+        winner,
+        study.solver(winner.params, state),
+        scaler=study.scaler(),
+        evaluation=study.evaluation,
+        random_state=state,
+        redundancy_sizes=study.redundancy_sizes,
+        feature_names=study.dataset.feature_names,
+        classes=study.dataset.classes,
+        n_shown=study.default_top,
+        inner_states=[fold.random_state(study.config.seed, i) for i in range(len(fold.inner))],
+        preparation=study.preparation(),
+        kept_whole=study.kept_whole,
+        over_samples=not name_draws(each.name for each in study.plan.outer),
+    )
 
 
 def run_task(study: Study, function: Callable[[Study, Any], Any], argument: Any) -> TaskEnd:
-    """Compute a task with ``search.cpus_per_trial`` threads and without its warnings."""
+    """Compute a task without its warnings."""
     started = time.process_time()
-    with (
-        threadpool_limits(study.config.search.cpus_per_trial),
-        warnings.catch_warnings(action="ignore"),
-    ):
+    with warnings.catch_warnings(action="ignore"):
         try:
             value, error = function(study, argument), ""
         except Exception as raised:  # noqa: BLE001 - any error of a method ends its own task only
@@ -148,14 +141,15 @@ class SerialExecutor(Executor):
         self, winners: Sequence[tuple[OuterFold, TrialRecord]]
     ) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, one after the other, and score each once."""
-        for fold, winner in winners:
-            try:
-                result = refit(self._study, fold, winner)
-            except Exception as error:
-                raise_storage_error(error)
-                first = str(error).strip().partition("\n")[0]  # some have lines of advice below
-                raise refit_error(fold, winner, f"{type(error).__name__}: {first}") from error
-            yield result
+        with threadpool_limits(self._study.config.search.cpus_per_trial):
+            for fold, winner in winners:
+                try:
+                    result = refit(self._study, fold, winner)
+                except Exception as error:
+                    raise_storage_error(error)
+                    first = str(error).strip().partition("\n")[0]  # some have lines of advice below
+                    raise refit_error(fold, winner, f"{type(error).__name__}: {first}") from error
+                yield result
 
     def run_tasks(
         self,
@@ -164,5 +158,6 @@ class SerialExecutor(Executor):
         limit: float | None = None,
     ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, one after the other."""
-        for argument in arguments:
-            yield run_task(self._study, function, argument)
+        with threadpool_limits(self._study.config.search.cpus_per_trial):
+            for argument in arguments:
+                yield run_task(self._study, function, argument)

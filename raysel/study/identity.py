@@ -130,7 +130,7 @@ def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[s
     machine = machine_versions()
     return (
         of_raysel
-        | {name: version(name) for name in names}
+        | {name: _version(name) for name in names}
         | {name: machine[name] for name in MACHINE}
     )
 
@@ -242,6 +242,12 @@ def _own_modules() -> dict[str, Path]:
 
 
 @cache
+def _version(distribution: str) -> str:
+    """Version of an installed distribution; to read its file of metadata takes milliseconds."""
+    return version(distribution)
+
+
+@cache
 def _distributions() -> Mapping[str, Sequence[str]]:
     """Names of the installed distributions by the module that they hold; listing them takes a second."""
     return packages_distributions()
@@ -251,10 +257,10 @@ def _foreign_identity(name: str) -> str:
     """Distributions and versions of a module outside raysel, and the hash of its source."""
     package = name.partition(".")[0]
     if package in _NUMERICAL:
-        return f"{_NUMERICAL[package]}=={version(_NUMERICAL[package])}"
+        return f"{_NUMERICAL[package]}=={_version(_NUMERICAL[package])}"
     distributions = sorted(set(_distributions().get(package, [])))
     versions_of = " ".join(
-        f"{distribution}=={version(distribution)}" for distribution in distributions
+        f"{distribution}=={_version(distribution)}" for distribution in distributions
     )
     path = Path(getattr(sys.modules.get(name), "__file__", None) or "")
     # An installation in editable mode changes without its version.

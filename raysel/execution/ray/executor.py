@@ -18,6 +18,7 @@ from ray import tune
 from ray.exceptions import RayError
 from ray.tune import TuneError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from threadpoolctl import threadpool_limits
 
 from raysel.core.errors import RayStartError, StudyError
 from raysel.core.machine import RunningTimer
@@ -47,7 +48,7 @@ from raysel.execution.ray.tune import (
     adapted_tune,
 )
 from raysel.execution.ray.versions import other_versions
-from raysel.execution.serial import SerialExecutor, prepare_fold, refit, run_task
+from raysel.execution.serial import SerialExecutor, refit, run_task
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
@@ -261,7 +262,8 @@ class RayExecutor(Executor):
         while self._here and len(data) < len(sets) and self._preparing < _SHORT:
             started, (fold, i), n = time.process_time(), sets[len(data)], len(data)
             try:
-                made = prepare_fold(self._study, fold.inner[i], params)
+                with _limited(self._study):
+                    made = self._study.fold_data(fold.inner[i], params)
             except Exception as raised:
                 raise _unprepared(raised) from raised
             data[n], sizes[n] = ray.put(made), made.nbytes
@@ -377,27 +379,35 @@ def _store_bytes() -> float:
     )
 
 
+def _limited(study: Study) -> threadpool_limits:
+    """Limit the threads of the libraries to ``search.cpus_per_trial``."""
+    return threadpool_limits(study.config.search.cpus_per_trial)
+
+
 @ray.remote
 def _prepare(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> tuple[FoldData, int]:
-    data = prepare_fold(study, inner, params)
+    with _limited(study):
+        data = study.fold_data(inner, params)
     return data, data.nbytes
 
 
 @ray.remote
 def _refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRecord, Any]:
-    return refit(study, fold, winner)
+    with _limited(study):
+        return refit(study, fold, winner)
 
 
 @ray.remote
 def _task(
     study: Study, function: Callable[[Study, Any], Any], argument: Any, limit: float | None
 ) -> TaskEnd:
-    if limit is None:
-        return run_task(study, function, argument)
-    watchdog = RunningTimer(
-        limit, lambda: os._exit(1)
-    )  # native code that hangs never checks a clock
-    try:
-        return run_task(study, function, argument)
-    finally:
-        watchdog.cancel()
+    with _limited(study):
+        if limit is None:
+            return run_task(study, function, argument)
+        watchdog = RunningTimer(
+            limit, lambda: os._exit(1)
+        )  # native code that hangs never checks a clock
+        try:
+            return run_task(study, function, argument)
+        finally:
+            watchdog.cancel()
