@@ -6,6 +6,7 @@ import io
 import signal
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -123,11 +124,17 @@ def resume_offline(raw: dict[str, Any], folder: Path) -> StudyResult:
     return course.resume(study, directory, SerialExecutor(study), start_upload=NoUpload)
 
 
+@cache
+def _digits() -> tuple[np.ndarray, np.ndarray]:
+    """scikit-learn's digits, whose text is read once."""
+    return load_digits(return_X_y=True)
+
+
 def write_digits(
     path: Path, classes: int = CLASSES, each: int = EACH, permute: int | None = None
 ) -> None:
     """The first images of the first digits as (n, 8, 8); labels permuted where a seed is given."""
-    X, y = load_digits(return_X_y=True)
+    X, y = _digits()
     chosen = np.concatenate([np.flatnonzero(y == c)[:each] for c in range(classes)])
     X, y = X[chosen], y[chosen]
     if permute is not None:

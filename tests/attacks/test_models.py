@@ -172,13 +172,13 @@ def strange_hash(content, signed, random):
     return signed.strip() + random.bytes(200)
 
 
-def test_no_changed_model_file_of_a_thousand_is_opened(stranger, honest, opened, capsys):
+def test_no_changed_model_file_of_hundreds_is_opened(stranger, honest, opened, capsys):
     random = np.random.default_rng(0)
     model, hashed = stranger / "model.skops", hash_file(stranger / "model.skops")
     content, signed = model.read_bytes(), hashed.read_bytes()
     assert is_trusted(model)
     refused = 0
-    for number in range(1050):
+    for number in range(420):
         other = changed(content, random) if number % 3 != 1 else content
         mark = strange_hash(other, signed, random) if number % 3 != 0 else signed
         if (other, mark.strip()) == (content, signed.strip()):
@@ -188,7 +188,7 @@ def test_no_changed_model_file_of_a_thousand_is_opened(stranger, honest, opened,
         with pytest.raises(DataError, match="is not trusted"):
             load_model(stranger)
         refused += 1
-    assert (refused > 1000, opened) == (True, [])
+    assert (refused > 400, opened) == (True, [])
     study, expected = raysel.open_study(stranger), raysel.open_study(honest)
     assert study.summary().equals(expected.summary())
     assert study.test_scores == expected.test_scores

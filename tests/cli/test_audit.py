@@ -14,7 +14,7 @@ from raysel.cli.main import main
 @pytest.fixture
 def table(tmp_path):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.standard_normal((60, 30)), columns=[f"gene{i}" for i in range(30)])
+    frame = pd.DataFrame(rng.standard_normal((60, 12)), columns=[f"gene{i}" for i in range(12)])
     frame["label"] = np.where(np.arange(60) % 2, "case", "control")
     frame["subject"] = np.arange(60) // 2
     frame.to_csv(tmp_path / "table.csv", index=False)
@@ -26,7 +26,7 @@ def test_a_table_is_audited_and_the_picture_written(table, tmp_path, capsys):
     words = ["audit", str(table), "--groups", "subject", "--permutations", "1", "-o", str(picture)]
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "30 features" in out
+    assert "12 features" in out
     assert "The careless accuracy is" in out
     assert "With permuted labels" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -61,7 +61,7 @@ def test_a_quantity_and_a_study_are_audited(table, tmp_path, capsys):
         "name: own\nseed: 3\n"
         f"dataset: {{path: {table}, task: regression, scaling: zscore}}\n"
         "solver: {name: f_test}\n"
-        "evaluation: {estimator: ridge, n_features: [2, 5, 30], metric: neg_mae}\n"
+        "evaluation: {estimator: ridge, n_features: [2, 5, 12], metric: neg_mae}\n"
         "cv: {outer: 3, inner: 2}\nsearch: {executor: serial}\n"
     )
     assert main(["audit", str(study), *words]) == 0

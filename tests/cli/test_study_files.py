@@ -7,6 +7,7 @@ import shutil
 import pytest
 from report_pages import Page, run_kind
 from sklearn.datasets import load_wine
+from small_studies import raw_config, run_offline, write_digits
 
 from raysel import report, select
 from raysel.init import main as init
@@ -77,7 +78,10 @@ def test_a_report_of_another_name_is_the_same_and_a_selection_leaves_both(study,
     )
 
 
-def test_what_cannot_be_reported_is_said(study, tmp_path, capsys):
+def test_what_cannot_be_reported_is_said(tmp_path, capsys):
+    write_digits(tmp_path / "few.npz")
+    raw = raw_config(tmp_path / "few.npz", solver__space={"alpha": [0.1]})
+    study = run_offline(raw, tmp_path / "study").path
     assert report.main([str(tmp_path)]) == 2
     assert str(tmp_path) in capsys.readouterr().err
     shutil.copytree(study, tmp_path / "cut")

@@ -596,7 +596,7 @@ def one_file(tmp_path_factory) -> Path:
         "solver": {"name": "=", "params": {"p": 1e-300}},
     }
 )
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_what_is_dumped_is_read_back_the_same(one_file, raw):
     config = config_from_dict(raw)
     one_file.write_text(dump_config(config), encoding="utf-8")
@@ -677,7 +677,7 @@ def test_any_value_anywhere_is_taken_or_refused_in_words(section, value):
         ).map(lambda p: f"a: !!{p[0]} {p[1]}"),
     )
 )
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_no_text_escapes_as_anything_but_a_config_error(one_file, text):
     try:
         one_file.write_text(text, encoding="utf-8")

@@ -116,27 +116,32 @@ def test_a_copy_is_as_trusted_as_the_model(tmp_path):
     assert not hash_file(target).exists()
 
 
-def _sign(path: Path, barrier) -> None:
-    barrier.wait()
-    sign(path, CONTENT)
+def _sign(path: Path, rounds: int, barrier) -> None:
+    for _ in range(rounds):
+        barrier.wait()
+        sign(path, CONTENT)
+        barrier.wait()
 
 
 def test_processes_that_make_the_key_at_once_have_the_same(tmp_path):
     context = multiprocessing.get_context("fork")
-    for round_ in range(5):
+    models = [tmp_path / f"{i}.skops" for i in range(6)]
+    for path in models:
+        path.write_bytes(CONTENT)
+    barrier = context.Barrier(len(models) + 1, timeout=60)
+    rounds = 8
+    processes = [context.Process(target=_sign, args=(path, rounds, barrier)) for path in models]
+    for process in processes:
+        process.start()
+    for _ in range(rounds):
         key_file().unlink(missing_ok=True)
-        models = [tmp_path / f"{round_}-{i}.skops" for i in range(8)]
-        barrier = context.Barrier(len(models))
-        processes = [context.Process(target=_sign, args=(path, barrier)) for path in models]
-        for path in models:
-            path.write_bytes(CONTENT)
-        for process in processes:
-            process.start()
-        for process in processes:
-            process.join()
-        assert [process.exitcode for process in processes] == [0] * len(models)
+        barrier.wait()
+        barrier.wait()
         assert all(map(is_trusted, models))
         assert [path.name for path in key_file().parent.iterdir()] == ["model-key"]
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * len(models)
 
 
 @pytest.mark.parametrize("text", ["", "00" * 31, "xy" * 32, "00" * 33])

@@ -54,7 +54,7 @@ def datasets(draw):
     return Dataset(X, y, Tensor(shape), draw(WORDS.filter(bool)), groups, names, **described)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(datasets(), st.sampled_from([".parquet", ".arrow", ".feather"]))
 def test_round_trip_is_exact(data, suffix):
     with tempfile.TemporaryDirectory() as folder:

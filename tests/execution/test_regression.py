@@ -44,7 +44,7 @@ QUANTITIES = 30.0 + np.array([1.0, 50.0]) * (SEVERAL @ COEFFICIENTS + RNG.normal
 def run(path, **sections):
     raw = {
         "name": "few",
-        "cv": {"outer": 3, "inner": 3},
+        "cv": {"outer": 2, "inner": 2},
         "search": {"executor": "serial"},
         "pictures": [],
         **sections,

@@ -162,7 +162,7 @@ def test_harm_is_found_where_the_marginal_interval_hides_it():
     X, y = rng.standard_normal((50, 400)), np.arange(50) % 2
     X[:, :3] += 0.9 * y[:, None]
     pipeline = make_pipeline(SelectKBest(k=5), KNeighborsClassifier(5))
-    found = raysel.audit(pipeline, X, y, n_permutations=5, inner=2)
+    found = raysel.audit(pipeline, X, y, n_permutations=5, outer=3, inner=2)
     paired = ttest_rel(found.careless_permuted, found.honest_permuted, alternative="greater")
     assert found.p_value == pytest.approx(paired.pvalue)
     assert found.harms
@@ -211,7 +211,13 @@ def test_selection_by_all_samples_lifts_the_careless_score_of_a_quantity_only():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 400)), rng.standard_normal(60)
     found = raysel.audit(
-        make_pipeline(SelectKBest(f_regression, k=5), Ridge()), X, y, metric="r2", n_permutations=2
+        make_pipeline(SelectKBest(f_regression, k=5), Ridge()),
+        X,
+        y,
+        metric="r2",
+        n_permutations=1,
+        outer=3,
+        inner=2,
     )
     assert min(found.careless, *found.careless_permuted) > 0.1
     assert max(found.honest.mean, *found.honest_permuted) < 0
@@ -314,7 +320,7 @@ def test_text_and_gaps_are_audited_as_the_numbers_that_the_first_step_makes_of_t
     coded = np.column_stack(
         [np.where(np.arange(6) == 3, table[list("012345")].fillna(0.0), numbers), sex == "m"]
     )
-    settings = {"outer": 3, "inner": 2, "n_permutations": 1}
+    settings = {"outer": 2, "inner": 2, "n_permutations": 1}
     rest = (SelectKBest(), KNeighborsClassifier())
     of_table = raysel.audit(make_pipeline(first, *rest), table, TWO, **settings)
     of_numbers = raysel.audit(make_pipeline(*rest), coded, TWO, **settings)

@@ -156,8 +156,8 @@ def shown(params):
 
 @pytest.mark.parametrize("wrapper", [OneVsRestClassifier, MultiOutputClassifier, ClassifierChain])
 def test_classifiers_around_another_take_several_labels(wrapper):
-    samples, labels = make_multilabel_classification(90, 6, n_classes=3, random_state=0)
-    outer, inner = KFold(3, shuffle=True, random_state=0), KFold(2)
+    samples, labels = make_multilabel_classification(60, 4, n_classes=3, random_state=0)
+    outer, inner = KFold(2, shuffle=True, random_state=0), KFold(2)
     estimator, space = wrapper(LogisticRegression()), {"estimator__C": [0.01, 1.0]}
     search = NestedSearch(estimator, space, outer=outer, inner=inner, metric="average_precision")
     reference = GridSearchCV(estimator, space, cv=inner, scoring="average_precision")
@@ -336,9 +336,9 @@ def test_noise_with_empty_cells_has_no_column_that_numbers_its_rows(kind):
 
 @pytest.mark.parametrize("n_features", [None, [2, 5]])
 def test_a_regressor_needs_no_metric_and_no_judge(n_features):
-    samples, y = load_diabetes(return_X_y=True)
+    samples, y = (part[:150] for part in load_diabetes(return_X_y=True))
     found = [
-        NestedSearch(Ridge(0.1), outer=3, inner=2, n_features=n_features, **given).fit(samples, y)
+        NestedSearch(Ridge(0.1), outer=2, inner=2, n_features=n_features, **given).fit(samples, y)
         for given in ({}, {"metric": "out_of_sample_r2", "judge": "ridge"})
     ]
     assert found[0].scores_.tolist() == found[1].scores_.tolist()

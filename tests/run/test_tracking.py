@@ -51,7 +51,7 @@ def test_a_key_turns_mlflow_off(here, monkeypatch, capsys):
         monkeypatch.setattr(f"raysel.run.{started}.MLflowUploader", None)
     off = ["--set", "tracking.mlflow=false"]
     write_yaml(here / "few.yaml")
-    write_comparison_config(here / "several.yaml")
+    write_comparison_config(here / "several.yaml", evaluation__references=False)
     assert main(["few.yaml", "--dry-run", *off]) == 0
     for config in ("few.yaml", "several.yaml"):
         assert main([config, "--output", config[:3], *off]) == 0

@@ -61,7 +61,7 @@ WRITING = {
 
 
 @given(data=st.data(), how=st.fixed_dictionaries(WRITING))
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 def test_what_pandas_writes_is_read_as_pandas_reads_it_with_options(folder, data, how):
     if how["sep"] == ",":
         how["decimal"] = "."

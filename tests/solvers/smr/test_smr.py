@@ -64,7 +64,7 @@ def problems(draw):
     }
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(problems())
 def test_no_iteration_raises_the_objective(problem):
     rng = np.random.default_rng(problem["seed"])
