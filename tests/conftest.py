@@ -32,20 +32,19 @@ PACKAGE = Path(__file__).resolve().parent.parent / "raysel"
 #: Files whose slow tests wait for other processes, the longest first.
 WAITING = (
     "tests/test_cluster_launch.py",
-    "tests/execution/ray/test_two_hosts.py",
-    "tests/test_slurm.py",
     "tests/experiments/test_scripts.py",
-    "tests/execution/ray/test_code_shipping.py",
     "tests/execution/ray/test_nodes.py",
+    "tests/execution/ray/test_code_shipping.py",
+    "tests/execution/ray/test_two_hosts.py",
     "tests/tracking/test_upload_process.py",
-    "tests/execution/ray/test_memory.py",
-    "tests/tracking/test_network_folder.py",
-    "tests/tracking/test_postgresql.py",
-    "tests/execution/test_survival.py",
-    "tests/run/test_pieces.py",
     "tests/execution/ray/test_tune.py",
-    "tests/execution/ray/test_executor.py",
+    "tests/execution/ray/test_token_modes.py",
+    "tests/test_slurm.py",
+    "tests/execution/test_survival.py",
     "tests/cli/test_tune.py",
+    "tests/execution/ray/test_memory.py",
+    "tests/tracking/test_postgresql.py",
+    "tests/tracking/test_network_folder.py",
 )
 #: Folders of files that share a finished comparison, or are short.
 TOGETHER = ("tests/run/", "raysel/")

@@ -266,13 +266,14 @@ class Host:
                 env=self.environment | environment,
             )
 
-    def start_ray(self, *options: str, **environment: str) -> None:
-        """Start a node of Ray with one CPU; it waits for its servers as long as a busy machine needs."""
+    def start_ray(self, *options: str, n_cpus: int = 1, **environment: str) -> None:
+        """Start a node of Ray; it waits for its servers as long as a busy machine needs."""
         script = shlex.join(
             ["python", "-c", _RAY_START, f"--node-ip-address={self.address}", *options]
         )
-        few = "--num-cpus=1 --object-store-memory=100000000 --include-log-monitor=false --disable-usage-stats"
-        self.run(f"{script} {few}", timeout=300, RAY_raylet_start_wait_time_s="240", **environment)
+        few = "--object-store-memory=100000000 --include-log-monitor=false --disable-usage-stats"
+        command = f"{script} --num-cpus={n_cpus} {few}"
+        self.run(command, timeout=300, RAY_raylet_start_wait_time_s="240", **environment)
 
     def cut(self) -> None:
         """Take the host off the network; its processes go on."""

@@ -155,7 +155,8 @@ def test_other_data_are_refused(copied, digits_study, tmp_path):
 def test_a_piece_that_hangs_is_ended_after_the_time_limit_of_the_study(
     copied, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("raysel.run.pieces._START_SECONDS", 1.0)  # it hangs three times
+    monkeypatch.setattr("raysel.run.pieces._START_SECONDS", 1.0)
+    monkeypatch.setattr("raysel.execution.ray.tasks.MAX_RETRIES", 0)  # it hangs once, not thrice
 
     def hang_at_two(study, number):  # noqa: ARG001 - here, because Ray's workers cannot import this module
         time.sleep(600 * (number == 2))

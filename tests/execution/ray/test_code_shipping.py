@@ -1,4 +1,4 @@
-"""A cluster of two hosts: code and threads reach nodes that lack them, other versions and tokens are refused."""
+"""A cluster: code and threads reach nodes that lack them, other versions and tokens are refused."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ class Mine(solver_class("class_spread")):
         helpers.note()
         yield from super()._updates(X, y, prepared)
 """
-#: Each host computes four outer folds of trials, of two fits each, and its fifth waits while the test holds it: of the
-#: first nine, which are three trials, one waits, so that two trials end.
+#: A host computes two trials, of three outer folds of two fits each, and the next one waits while the test holds it.
 HELPERS = """
 import os, sys, time
 from pathlib import Path
@@ -42,7 +41,7 @@ def note():
     import raysel, raysel_sample
     if computes():
         held = Path(os.environ["HOLD"])
-        while held.exists() and RAN.exists() and len(RAN.read_text().splitlines()) > 8:
+        while held.exists() and RAN.exists() and len(RAN.read_text().splitlines()) > 11:
             time.sleep(0.2)
         with RAN.open("a") as file:
             threads = os.environ.get("OPENBLAS_NUM_THREADS")
@@ -87,7 +86,7 @@ MINE = {"name": "mine.methods.Mine", "space": {"floor": [0.1, 0.2, 0.5, 1.0, 2.0
 
 
 class Cluster:
-    """Head and worker, with a token; the worker's own raysel cannot be imported."""
+    """Head, on which only the driver computes, and worker, with a token; its own raysel cannot be imported there."""
 
     def __init__(self, network: Network, folder: Path, site: Path) -> None:
         self.network, self.folder = network, folder
@@ -111,18 +110,15 @@ class Cluster:
         self.driver_path = f"{REPOSITORY}:{site}"
         for host in (self.head, self.worker):
             host.run("mkdir -p -m 700 ~/.ray && umask 077 && printf %064d 7 > ~/.ray/auth_token")
-        self.start(self.head, self.broken, "--head", "--include-dashboard=false", "--no-monitor")
+        options = ("--head", "--include-dashboard=false", "--no-monitor")
+        self.head.start_ray(*options, n_cpus=0, RAY_AUTH_MODE="token")
         self.start_node(self.worker, self.broken)
 
-    def start(self, host, path, *options):
-        """Start Ray on a host whose Python finds modules in a path first."""
-        own = {"PYTHONPATH": str(path), "HOLD": str(self.hold), "MKL_CBWR": "AVX"}
-        host.start_ray(*options, RAY_AUTH_MODE="token", **own)
-
     def start_node(self, host, path):
-        """Start Ray on a host that lacks the driver's files."""
+        """Start Ray on a host that lacks the driver's files, and whose Python finds modules in a path first."""
         host.run(self.hide)
-        self.start(host, path, f"--address={self.address}")
+        own = {"PYTHONPATH": str(path), "HOLD": str(self.hold), "MKL_CBWR": "AVX"}
+        host.start_ray(f"--address={self.address}", RAY_AUTH_MODE="token", **own)
 
     def run(self, command, **environment):
         """Start a command on the head, where the driver's files are; return its process and the file of its output."""
@@ -155,7 +151,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def driver(cluster):
-    """A driver whose first study waits once each node has computed outer folds, and two trials have ended."""
+    """A driver whose first study waits once the worker has computed two trials."""
     # The reference is computed in this process, whose processor the variable may name.
     kernels = {name: os.environ[name] for name in ("OPENBLAS_CORETYPE",) if name in os.environ}
     environment = {"OPENBLAS_NUM_THREADS": "1", "MKL_CBWR": "COMPATIBLE", **kernels}
@@ -203,7 +199,7 @@ def test_code_plugins_and_threads_reach_nodes_that_lack_them(
     assert len(found) == 2
     for id_, folds in found.items():
         assert without_times(folds) == without_times(json.loads(json.dumps(expected[id_]["folds"])))
-    assert "Slots(n=2, where='the cluster, which has 2 nodes now')" in driver[1].read_text()
+    assert "Slots(n=1, where='the cluster, which has 1 node now')" in driver[1].read_text()
     *files, threads, kernels = cluster.worker.run("sort -u /tmp/ran").stdout.split()
     assert ["py_modules_files" in file for file in files] == [True] * 3
     assert (threads, kernels) == ("1", "COMPATIBLE")
