@@ -29,15 +29,19 @@ SHARING = {
     "tests/tracking/test_mlflow_runs.py",
 }
 PACKAGE = Path(__file__).resolve().parent.parent / "raysel"
-#: Files whose slow tests wait for other processes, the longest first.
-WAITING = (
+#: Files whose slow tests take longest, which begin first: those that wait for others between those that compute.
+FIRST = (
     "tests/test_cluster_launch.py",
+    "tests/experiments/test_papers.py",
     "tests/experiments/test_scripts.py",
     "tests/execution/ray/test_nodes.py",
+    "tests/experiments/test_guide.py",
     "tests/execution/ray/test_code_shipping.py",
     "tests/execution/ray/test_two_hosts.py",
+    "tests/results/page/test_report.py",
     "tests/tracking/test_upload_process.py",
     "tests/execution/ray/test_tune.py",
+    "tests/experiments/test_examples.py",
     "tests/execution/ray/test_token_modes.py",
     "tests/test_slurm.py",
     "tests/execution/test_survival.py",
@@ -119,11 +123,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups afterwards
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin the slow tests with the files that wait, and group those that share what takes long to make."""
+    """Begin the slow tests with the longest, end with those that any process runs, and group the others.
+
+    The processes take them in this order only with ``--no-loadscope-reorder``: else the largest groups come first.
+    """
     if config.option.markexpr == "not slow":
         return
-    place = {file: number for number, file in enumerate(WAITING)}
-    items.sort(key=lambda item: place.get(file_of(item), len(place)))
+    place = {file: number for number, file in enumerate(FIRST)}
+    last = len(FIRST)
+    items.sort(key=lambda item: place.get(file_of(item), last + (file_of(item) in APART)))
     for item in items:
         shared = next((name for name in MADE_ONCE if name in item.fixturenames), file_of(item))
         if shared not in APART:
