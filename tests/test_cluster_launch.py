@@ -106,7 +106,8 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
         cluster.work,
         cluster.head.home / "raysel-work" / "study",
     )
-    own = "--set tracking.mlflow=false"
+    # One trial at a time: each worker process imports for seconds.
+    own = "--set tracking.mlflow=false --set search.max_concurrent=1"
 
     def in_work(command: str) -> str:
         return f"cd {shlex.quote(str(folder))}; {typed['export']}; export RAY_UP_enable_autoscaler_v2=1; {command}"
@@ -156,8 +157,6 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
         in cluster.head.run("cat /proc/$(pgrep gcs_server)/environ").stdout
     )
 
-    # From here on one trial at a time: each worker process imports for seconds.
-    own += " --set search.max_concurrent=1"
     # The user's tunnel to the dashboard, which listens on the head's loopback only, stays open beside the job.
     tunnel = cluster.user.start(typed["ssh -N"].removesuffix("&"), cluster.log)
     wait_for("the tunnel", lambda: "127.0.0.1:8265" in cluster.user.run("ss -ltn").stdout)
