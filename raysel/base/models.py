@@ -285,6 +285,8 @@ def _untrusted(content: bytes) -> list[str]:
 
 def _check_types(content: bytes, what: str) -> None:
     untrusted = _untrusted(content)
+    if not untrusted:
+        return
     modules = {
         name: name.rpartition(".")[0] for name in classes_within(content) if name in untrusted
     }
@@ -293,11 +295,10 @@ def _check_types(content: bytes, what: str) -> None:
             f"{what} names {', '.join(missing)}, and loading imports no module because a file names it: import "
             f"{', '.join(sorted(set(missing.values())))} first."
         )
-    if untrusted:
-        raise DataError(
-            f"{what} holds {', '.join(untrusted)}, which model files cannot: they hold estimators of classes at the "
-            "top of a module, arrays, numbers, text and containers of these."
-        )
+    raise DataError(
+        f"{what} holds {', '.join(untrusted)}, which model files cannot: they hold estimators of classes at the "
+        "top of a module, arrays, numbers, text and containers of these."
+    )
 
 
 def _without_callbacks(model: BaseEstimator) -> BaseEstimator:

@@ -12,7 +12,6 @@ import os
 import tempfile
 from collections.abc import Container, Mapping
 from contextlib import suppress
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -28,6 +27,7 @@ from raysel.core.credentials import (
 )
 from raysel.core.errors import ConfigError
 from raysel.core.files import result_path
+from raysel.core.plugins import plugin_names
 from raysel.tracking.mlflow_store import other_version
 from raysel.tracking.server_address import check_address
 
@@ -68,7 +68,7 @@ def absolute_uri(uri: str) -> str:
     scheme = (
         uri.lower().partition("://")[0].partition("+")[0] if "://" in uri else ""
     )  # of postgresql+psycopg2://
-    known = (*_SCHEMES, *(plugin.name for plugin in entry_points(group="mlflow.tracking_store")))
+    known = (*_SCHEMES, *plugin_names("mlflow.tracking_store"))
     if scheme and scheme not in known:
         raise ConfigError(
             f"tracking.uri: MLflow does not support the scheme '{scheme}' of {uri}; use one of "
