@@ -20,12 +20,14 @@ from threadpoolctl import threadpool_limits
 
 from raysel.tracking import upload_process
 
-#: Files that use the finished study, which each process runs for itself.
+#: Files beside tests/run that use the finished study or upload, for which each process starts others.
 SHARING = {
     "tests/cli/test_select.py",
     "tests/cli/test_summary.py",
     "tests/cli/test_tune.py",
     "tests/execution/test_resume.py",
+    "tests/test_faults.py",
+    "tests/tracking/test_mlflow_database.py",
     "tests/tracking/test_mlflow_runs.py",
 }
 PACKAGE = Path(__file__).resolve().parent.parent / "raysel"
@@ -50,8 +52,8 @@ FIRST = (
     "tests/tracking/test_postgresql.py",
     "tests/tracking/test_network_folder.py",
 )
-#: Folders of files that share a finished comparison, or are short.
-TOGETHER = ("tests/run/", "raysel/")
+#: Folder of files that share a finished comparison, whose runs are uploaded.
+RUNS = "tests/run/"
 #: Fixtures that are made for minutes of slow tests: one process runs all tests that ask for one.
 MADE_ONCE = ("ray_here", "finished_study")
 #: Files whose slow tests share nothing that takes long: any process runs any of them.
@@ -114,9 +116,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            if file in SHARING:
+            if file in SHARING or file.startswith(RUNS):
                 return "sharing"
-            return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+            return "examples" if file.startswith("raysel/") else file
 
     return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 

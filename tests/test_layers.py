@@ -62,7 +62,10 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 @cache
 def nodes(path: Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    """Imports, calls and constants of a file."""
+    kept = ast.Import | ast.ImportFrom | ast.Call | ast.Constant
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, kept)]
 
 
 def imports(name: str) -> Iterator[tuple[int, str]]:

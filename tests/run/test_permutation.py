@@ -404,7 +404,7 @@ def test_p_values_of_features_are_given_and_limited_as_the_method_allows(
         "evaluation": {"classifier": "knn", "n_features": [2], "references": False},
         "cv": {"outer": 2, "inner": 2},
         "search": {"executor": "serial"},
-        "tracking": {"uri": f"sqlite:///{tmp_path}/mlflow.db"},
+        "tracking": {"mlflow": False},
         "pictures": [],
     }
     np.savez(tmp_path / "data.npz", X=X, y=np.arange(40) % 2)
