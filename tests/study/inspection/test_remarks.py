@@ -213,7 +213,7 @@ def test_a_column_of_numbers_that_a_few_cells_make_text_is_named_with_them():
 
 def test_pixels_of_two_digits_are_neither_subjects_nor_in_the_order_of_the_file():
     X, y = load_digits(return_X_y=True)
-    for labels in ((0, 2), (0, 1), (1, 7)):
+    for labels in ((0, 2), (1, 7)):
         rows = np.concatenate([np.flatnonzero(y == label)[:20] for label in labels])
         for grey in (X[rows], X[rows] > 7):
             for layout in (Tensor((64,)), Matrix(8, 8)):
