@@ -275,11 +275,12 @@ def test_a_preview_that_is_missing_or_damaged_is_done_without(matrix, tmp_path):
         path: path.read_bytes() for path in (matrix.directory.preview, matrix.directory.mean_sample)
     }
     try:
-        matrix.directory.preview.write_bytes(b"[1, 2")
-        matrix.directory.mean_sample.unlink()
-        page = Page(write_report(matrix, tmp_path / "second.html").read_text())
-        assert "Classes" not in page.text
-        assert set(first.downloads) - set(page.downloads) == {"mean.csv"}
+        for damaged, missing in (tuple(kept), tuple(reversed(kept))):
+            damaged.write_bytes(b"[1, 2")
+            missing.unlink(missing_ok=True)
+            page = Page(write_report(matrix, tmp_path / "second.html").read_text())
+            assert "Classes" not in page.text
+            assert set(first.downloads) - set(page.downloads) == {"mean.csv"}
     finally:
         for path, content in kept.items():
             path.write_bytes(content)
