@@ -31,7 +31,7 @@ LAYERS = {name: layer for layer, names in enumerate(ORDER) for name in names}
 #: Libraries that these packages or modules only import.
 ONLY_IN = {
     "ray": ("raysel.execution.ray",),
-    "mlflow": tuple(f"raysel.tracking.mlflow_{name}" for name in ("model", "server", "store")),
+    "mlflow": tuple(f"raysel.tracking.mlflow_{name}" for name in ("client", "model", "store")),
     "pydantic": ("raysel.config", "raysel.core.files"),
     "yaml": ("raysel.config",),
     "matplotlib": ("raysel.results",),
@@ -195,6 +195,7 @@ def test_no_library_is_loaded_until_it_is_used():
         name for name in MODULES if {t.split(".")[0] for _, t in imports(name)} & {"ray", "mlflow"}
     }
     direct |= set(ONLY_IN["mlflow"])
+    direct |= {f"raysel.tracking.mlflow_{name}" for name in ("experiment", "runs")}  # of uploads
     light = [name for name in MODULES if name not in direct]
     assert {"raysel", "raysel.tune", "raysel.select"} <= set(
         light

@@ -20,7 +20,6 @@ from raysel.config import load_comparison
 from raysel.core.credentials import bare_uri, changed_variables
 from raysel.core.errors import RayselError
 from raysel.core.files import read_again, read_json
-from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import ComparisonRecord, StudyDirectory, started_members
 from raysel.tracking.journal import (
     END_LINE,
@@ -157,7 +156,7 @@ def upload_study(
 
     with _uploading(directory, driver) as upload:
         records = _tail(directory.journal, driver)
-        if (first := next(filter(None, records), None)) is None:
+        if (first := next(records, None)) is None:
             return False
         study = _renamed(last_study(directory.journal), names)
         target, variables = connection(uri or study.uri)
@@ -168,11 +167,11 @@ def upload_study(
             upload.show(
                 experiment_id=runs.experiment_id, study_run_id=runs.study_run_id, view=runs.view
             )
-            for group, is_last_end in _grouped(itertools.chain([first], records), runs.at_once):
+            for record, is_last_end in itertools.chain([first], records):
                 upload.lock.check()
-                upload.attempt(target, partial(runs.log, group, settle=is_last_end), runs.refresh)
-                ended = {"error": "", "locked": False, "complete": isinstance(group[-1], EndRecord)}
-                upload.show(logged=len(group), **ended, notice=runs.notice, problem=runs.problem)
+                upload.attempt(target, partial(runs.log, record, settle=is_last_end), runs.refresh)
+                ended = {"error": "", "locked": False, "complete": isinstance(record, EndRecord)}
+                upload.show(logged=1, **ended, notice=runs.notice, problem=runs.problem)
         return True
     return False
 
@@ -286,29 +285,8 @@ def _telling(directories: Sequence[StudyDirectory], say: Callable[[str], object]
         thread.join()
 
 
-def _grouped(
-    records: Iterable[tuple[Record, bool] | None], most: int
-) -> Iterator[tuple[list[Record], bool]]:
-    """Join trials and refits that were read at once, up to a number, and leave other records alone."""
-    group: list[Record] = []
-    for item in records:
-        joined = item is not None and isinstance(item[0], TrialRecord | RefitRecord)
-        if item is not None and joined:
-            group.append(item[0])
-        if group and (not joined or len(group) >= most):
-            yield group, False
-            group = []
-        if item is not None and not joined:
-            yield [item[0]], item[1]
-    if group:
-        yield group, False
-
-
-def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool] | None]:
-    """Yield records as they are written, and whether each is the last end, until that or the end of the driver.
-
-    None follows the records that have been written so far.
-    """
+def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool]]:
+    """Yield records as they are written, and whether each is the last end, until that or the end of the driver."""
     offset, number, reader = 0, 0, RecordReader(journal, checked=True)
     while True:
         watched = driver is not None and is_alive(driver)
@@ -330,7 +308,6 @@ def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool] | N
                         return  # the study was not resumed
         if not watched:
             return
-        yield None
         time.sleep(_POLL_SECONDS)
 
 

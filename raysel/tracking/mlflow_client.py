@@ -1,12 +1,43 @@
-"""What raysel asks of an MLflow store, in plain values."""
+"""What raysel asks of an MLflow store, and its answers in plain values, by MLflow's own client."""
 
 from __future__ import annotations
 
+import os
+import re
+import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
+
+# MLflow reads them when it is imported, or later.
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # two lines a run
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")  # long: the upload is in the background
+
+from mlflow import MlflowException
+from mlflow.entities import (
+    Dataset,
+    DatasetInput,
+    InputTag,
+    LoggedModelOutput,
+    LoggedModelStatus,
+    Metric,
+    Param,
+    Run,
+    RunTag,
+    ViewType,
+)
+from mlflow.tracking import MlflowClient
+
+from raysel.tracking.mlflow_notes import NOTE
+from raysel.tracking.mlflow_store import STORE_LOST
+
+_BATCH = 1000  # MLflow's own limit
+#: Seconds to wait for another program's transaction.
+_TIMEOUT = 20.0
 
 
 class Point(NamedTuple):
@@ -48,57 +79,142 @@ class StoredRun:
     params: Mapping[str, str] = field(default_factory=dict)
 
 
-class Client(Protocol):
+class Client:
     """Access to one store; times are in milliseconds since the epoch."""
 
-    #: Most trials to log in one transaction.
-    at_once: int
-    #: What a user must know of the experiment that was opened; empty if there is nothing.
-    notice: str
-
-    def transaction(self) -> AbstractContextManager[object]:
-        """Do all calls within it or none, where the store can."""
+    def __init__(self, uri: str) -> None:
+        self._store = _file_of(uri)
+        if self._store is not None:
+            _check_unlocked(self._store)
+        self._client = MlflowClient(uri)
+        self._id_of_store: tuple[int, int] | None = None
+        #: What a user must know of the experiment that was opened; empty if there is nothing.
+        self.notice = ""
 
     def experiment(self, name: str, tags: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         """Return the id and the tags of an experiment, created if there is none and restored if it was deleted."""
+        found = self._client.get_experiment_by_name(name)
+        if found is None:
+            try:
+                return self._client.create_experiment(name, tags=dict(tags)), dict(tags)
+            except MlflowException:  # another study may have created it meanwhile
+                found = self._client.get_experiment_by_name(name)
+                if found is None:
+                    raise
+        if found.lifecycle_stage == "deleted":
+            self._client.restore_experiment(found.experiment_id)
+        self.check_store()
+        if self._store is not None and found.artifact_location.startswith("/"):
+            self.notice = _note_on_files(name, Path(found.artifact_location), self._store)
+        return found.experiment_id, dict(found.tags)
+
+    def check_store(self) -> None:
+        """Raise LookupError if the file of the store is another than before: MLflow would make a new one."""
+        if self._store is None:
+            return
+        try:
+            found = self._store.stat()
+        except OSError as error:
+            raise LookupError(STORE_LOST) from error
+        now = found.st_dev, found.st_ino
+        self._id_of_store = self._id_of_store or now
+        if now != self._id_of_store:
+            raise LookupError(STORE_LOST)
 
     def experiment_tags(self, experiment_id: str) -> dict[str, str]:
         """Return the tags of an experiment."""
+        return dict(self._client.get_experiment(experiment_id).tags)
 
     def tag_experiment(self, experiment_id: str, key: str, value: str) -> None:
         """Set a tag of an experiment."""
+        self._client.set_experiment_tag(experiment_id, key, value)
 
     def runs(self, experiment_id: str, tag: str, value: str) -> Iterable[StoredRun]:
         """Yield the runs of an experiment with a tag, newest first, without those that were deleted."""
+        token = None
+        while True:
+            page = self._client.search_runs(
+                [experiment_id],
+                f"tags.`{tag}` = '{value}'",
+                run_view_type=ViewType.ACTIVE_ONLY,
+                max_results=1000,
+                page_token=token,
+            )
+            yield from map(_stored, page)
+            token = page.token
+            if not token:
+                return
 
     def run(self, run_id: str) -> StoredRun:
         """Return a run."""
+        return _stored(self._client.get_run(run_id))
 
     def create_run(
         self, experiment_id: str, name: str, started: int, tags: Mapping[str, str]
     ) -> str:
         """Create a run and return its id."""
+        return str(self._client.create_run(experiment_id, started, dict(tags), name).info.run_id)
 
     def update_run(self, run_id: str, status: str, ended: int | None = None) -> None:
         """Set the status of a run, and its end if it is given."""
+        if ended is None:
+            self._client.update_run(run_id, status=status)
+        else:
+            self._client.set_terminated(run_id, status, ended)
 
     def tag_run(self, run_id: str, tags: Mapping[str, str]) -> None:
         """Set tags of a run."""
+        for key, value in tags.items():
+            self._client.set_tag(run_id, key, value)
 
     def delete_run(self, run_id: str) -> None:
         """Mark a run as deleted."""
+        self._client.delete_run(run_id)
 
     def log(self, run_id: str, data: RunData) -> None:
         """Log metrics, parameters and tags of a run."""
+        self.check_store()
+        metrics = [Metric(*point, data.model_id, *data.dataset) for point in data.points]
+        params, tags = (
+            [Param(*item) for item in data.params.items()],
+            [RunTag(*item) for item in data.tags.items()],
+        )
+        # As much as possible in one request: requests are slow whatever their size.
+        room = _BATCH - len(params) - len(tags)
+        self._client.log_batch(run_id, metrics[:room], params, tags, synchronous=True)
+        for start in range(room, len(metrics), _BATCH):
+            self._client.log_batch(run_id, metrics[start : start + _BATCH], synchronous=True)
 
-    def log_file(self, run_id: str, path: Path) -> None:
-        """Upload a file to a run."""
+    def log_files(self, run_id: str, paths: Iterable[Path]) -> None:
+        """Upload files to a run; MLflow would write them for a run that was deleted, too."""
+        if self._client.get_run(run_id).info.lifecycle_stage == "deleted":
+            raise LookupError(f"the run {run_id} was deleted")
+        for path in paths:
+            self._client.log_artifact(run_id, str(path))
 
     def link_dataset(self, run_id: str, dataset: DatasetEntry) -> None:
         """Link a run to the data set that its model is trained on; a run is linked once."""
+        inputs = self._client.get_run(run_id).inputs
+        if any(
+            linked.dataset.digest == dataset.digest
+            for linked in (inputs.dataset_inputs if inputs else [])
+        ):
+            return
+        name, digest, *described = dataset
+        tags = [InputTag("mlflow.data.context", "training")]
+        self._client.log_inputs(
+            run_id, [DatasetInput(Dataset(name, digest, "local", *described), tags)]
+        )
 
     def find_model(self, experiment_id: str, tags: Mapping[str, str]) -> tuple[str, bool] | None:
         """Return the id of a logged model with these tags and whether its files are complete; None if there is none."""
+        wanted = " AND ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
+        models = list(self._client.search_logged_models([experiment_id], wanted))
+        return (
+            (str(models[0].model_id), models[0].status == LoggedModelStatus.READY)
+            if models
+            else None
+        )
 
     def create_model(
         self,
@@ -109,12 +225,86 @@ class Client(Protocol):
         params: Mapping[str, str],
     ) -> str:
         """Create a logged model, whose files follow, and return its id."""
+        model = self._client.create_logged_model(
+            experiment_id, name, run_id, dict(tags), dict(params)
+        )
+        return str(model.model_id)
 
     def complete_model(self, model_id: str, folder: Path) -> None:
         """Upload the files of a logged model and mark it as complete."""
+        self._client.log_model_artifacts(model_id, str(folder))
+        self._client.finalize_logged_model(model_id, LoggedModelStatus.READY)
 
     def link_model(self, run_id: str, model_id: str) -> None:
         """Link a run to the logged model that it made; a run is linked once."""
+        outputs = self._client.get_run(run_id).outputs
+        if model_id not in [
+            output.model_id for output in (outputs.model_outputs if outputs else [])
+        ]:
+            self._client.log_outputs(run_id, [LoggedModelOutput(model_id, 0)])
 
     def tag_model(self, model_id: str, tags: Mapping[str, str]) -> None:
         """Set tags of a logged model."""
+        self._client.set_logged_model_tags(model_id, dict(tags))
+
+
+def _stored(run: Run) -> StoredRun:
+    return StoredRun(run.info.run_id, run.info.status, dict(run.data.tags), dict(run.data.params))
+
+
+def holds_only_others(uri: str, name: str, study_id: str) -> bool:
+    """Return whether an experiment is described or has runs, and none of a study or comparison; False if unknown."""
+    file = uri.removeprefix("sqlite:///").partition("?")[0]
+    if uri.startswith("sqlite:///") and not Path(file).exists():  # which MLflow would make
+        return False
+    try:
+        client = MlflowClient(uri)
+        found = client.get_experiment_by_name(name)
+        if found is None:
+            return False
+        experiment = [found.experiment_id]
+        plain = re.fullmatch(r"[\w-]+", study_id)  # a stranger's may be any text
+        for tag in ("raysel.study", "raysel.comparison") if plain else ():
+            if client.search_runs(experiment, f"tags.`{tag}` = '{study_id}'", max_results=1):
+                return False
+        others = client.search_runs(experiment, max_results=1)
+    except Exception:  # servers and databases raise many kinds of errors, which the upload names  # noqa: BLE001
+        return False
+    return bool(others or NOTE in found.tags)
+
+
+def _file_of(uri: str) -> Path | None:
+    """Return the file of a store in SQLite; None if it is another store."""
+    if not uri.startswith("sqlite:///") or "?" in uri:
+        return None
+    return Path(uri.removeprefix("sqlite:///"))
+
+
+def _check_unlocked(store: Path) -> None:
+    """Raise the error of a database that another program has locked: MLflow would wait for minutes, without a word."""
+    if not store.is_file():
+        return
+    with closing(sqlite3.connect(store, timeout=_TIMEOUT, isolation_level=None)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            if "locked" in str(error):
+                raise  # MLflow meets the others again, and says what they mean
+
+
+def _note_on_files(experiment: str, place: Path, store: Path) -> str:
+    """Say where the files of an experiment go if its store was copied; raise LookupError if it was moved from there.
+
+    MLflow keeps the absolute path of an experiment's files in the store.
+    """
+    other = "give it another experiment by --set tracking.experiment=NAME"
+    if not place.parent.parent.exists():
+        raise LookupError(f"keeps files in {place} (experiment {experiment})")
+    beside = store.parent / "mlruns" / place.name
+    if place != beside and beside.exists():
+        return (
+            f"MLflow's store {store} keeps the files of the experiment {experiment} in {place}, as before it was "
+            f"copied, and not beside it: to keep a study's files here, {other}"
+        )
+    return ""

@@ -14,16 +14,8 @@ from typing import Any
 
 from raysel.core.printing import escaped
 from raysel.tracking.mlflow_client import Client, DatasetEntry, Point, RunData, StoredRun
-from raysel.tracking.mlflow_database import DatabaseClient
 from raysel.tracking.mlflow_store import tables_lock
 from raysel.tracking.mlflow_view import RunView
-
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # two lines a run
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-os.environ.setdefault(
-    "MLFLOW_HTTP_REQUEST_TIMEOUT", "120"
-)  # long, because the upload runs in the background
 
 #: Tag of a run that MLflow shows below another one: the id of that run.
 PARENT = "mlflow.parentRunId"
@@ -40,7 +32,7 @@ class MLflowExperiment:
 
     def __init__(self, uri: str, name: str) -> None:
         with tables_lock(uri) as notice:
-            self.client = _client(uri, name)
+            self.client = Client(uri)
             self.id, self.tags = self.client.experiment(name, _KIND)
         self.notice = "; ".join(filter(None, [notice, self.client.notice]))
 
@@ -89,8 +81,7 @@ class MLflowExperiment:
 
     def log_artifacts(self, run_id: str, paths: Sequence[Path]) -> None:
         """Upload files to a run."""
-        for path in paths:
-            self.client.log_file(run_id, path)
+        self.client.log_files(run_id, paths)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags of the experiment; those that it has already cost no request."""
@@ -113,15 +104,6 @@ class MLflowExperiment:
             json.dumps({"num_rows": n_samples, "num_elements": n_samples * n_features}),
         )
         self.client.link_dataset(run_id, dataset)
-
-
-def _client(uri: str, experiment: str) -> Client:
-    """Return the fastest access to a store."""
-    if client := DatabaseClient.of(uri, experiment):
-        return client
-    from raysel.tracking.mlflow_server import ServerClient  # noqa: PLC0415 - MLflow takes seconds to import
-
-    return ServerClient(uri)
 
 
 def allowed_keys(names: Iterable[str]) -> dict[str, str]:

@@ -5,19 +5,31 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from raysel.base.models import other_classes
+import mlflow.sklearn
+import pandas as pd
+from mlflow import MlflowException
+from mlflow.models import infer_signature
+from mlflow.tracking import MlflowClient
+
+from raysel.base.model_types import trusted_types
+from raysel.base.models import load_model, other_classes, types_within
+from raysel.core.arrays import FloatArray
 from raysel.core.errors import DataError
-from raysel.core.trust import check_trust
-from raysel.tracking.directory import StudyDirectory
+from raysel.core.trust import check_trust, copy_signed
+from raysel.tracking.directory import StudyDirectory, read_floats
 from raysel.tracking.mlflow_client import Client
 from raysel.tracking.mlflow_experiment import logged_param, with_allowed_keys
-from raysel.tracking.mlflow_model_files import write_model_folder
 from raysel.tracking.records import StudyRecord
 
+#: Largest number of features whose names and types the signature lists; that of more is one tensor.
+_MOST_COLUMNS = 1000
+#: Packages that some types of models need, by the name under which they are imported.
+_OTHER_PACKAGES = {"imblearn": "imbalanced-learn", "lightgbm": "lightgbm", "xgboost": "xgboost"}
 #: Tag of a logged model with the versions that are registered of it, which MLflow's page shows.
 _VERSIONS = "mlflow.modelVersions"
 
@@ -55,13 +67,57 @@ def log_model(
     return model
 
 
+def write_model_folder(folder: Path, file: Path, example: Path, study: StudyRecord) -> None:
+    """Write the folder of a model by MLflow, with the study's own file and its hash.
+
+    The model is read, but not run; so the signature has no outputs.
+    """
+    model, types = load_model(file), types_within(file)
+    samples = _example(example, study, has_names=hasattr(model, "feature_names_in_"))
+    described = {} if samples is None else {"signature": infer_signature(samples)}
+    mlflow.sklearn.save_model(
+        model,
+        folder,
+        serialization_format="skops",
+        skops_trusted_types=sorted(types & trusted_types()),
+        input_example=samples,
+        pip_requirements=_requirements(types),
+        metadata={"raysel_study": study.id, "data_hash": study.data_hash},
+        **described,
+    )
+    copy_signed(file, folder / file.name)
+
+
+def _example(
+    path: Path, study: StudyRecord, *, has_names: bool
+) -> pd.DataFrame | FloatArray | None:
+    """Return the stored example of the model's input, a table of not too many columns; None if there is none."""
+    if not path.exists():  # a study of an earlier version
+        return None
+    names = list(study.feature_names)
+    try:
+        samples = read_floats(path, (None, len(names)))
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
+    return (
+        pd.DataFrame(samples, columns=names)
+        if has_names and len(names) <= _MOST_COLUMNS
+        else samples
+    )
+
+
+def _requirements(types: Collection[str]) -> list[str]:
+    """Return what is to be installed where a model of these types is served."""
+    tops = {name.partition(".")[0] for name in types}
+    others = [package for top, package in _OTHER_PACKAGES.items() if top in tops]
+    names = ("mlflow", "raysel", "scikit-learn", "numpy", "skops", *others)
+    return [f"{name}=={version(name)}" for name in names]
+
+
 def register_model(
     study: StudyRecord, name: str, model_id: str, run_id: str, description: str
 ) -> tuple[str, str]:
     """Register a logged model as a new version of a registered model; the same model is registered once."""
-    from mlflow import MlflowException  # noqa: PLC0415 - MLflow takes seconds to import
-    from mlflow.tracking import MlflowClient  # noqa: PLC0415
-
     client = MlflowClient(study.uri)
     try:
         before = client.search_model_versions(f"name = '{name}'")

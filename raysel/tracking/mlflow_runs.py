@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -83,25 +82,13 @@ class StudyRuns:
             self._client.tag_run(self.study_run_id, {PARENT: parent})
         self._hang_below_study()
 
-    @property
-    def at_once(self) -> int:
-        """Most trials and refits to log in one call."""
-        return self._client.at_once
-
-    def log(self, records: Sequence[Record], *, settle: bool = False) -> None:
-        """Log one record of the journal, or several trials and refits, all or none where the store can."""
-        first = records[0]
-        if isinstance(first, StudyRecord):
-            self._begin(first)
-        elif isinstance(first, EndRecord):
-            self._end(first, settle)
-        else:
-            with self._client.transaction():
-                for record in records:
-                    self._log_fit(record)
-
-    def _log_fit(self, record: Record) -> None:
-        if isinstance(record, TrialRecord):
+    def log(self, record: Record, *, settle: bool = False) -> None:
+        """Log a record of the journal; the files of the winners follow the last end, by ``settle``."""
+        if isinstance(record, StudyRecord):
+            self._begin(record)
+        elif isinstance(record, EndRecord):
+            self._end(record, settle)
+        elif isinstance(record, TrialRecord):
             self._log_run(trial_view(self._study, record))
         elif isinstance(record, RefitRecord):
             if before := self._winners.get(record.fold):
@@ -145,11 +132,10 @@ class StudyRuns:
 
     def _hang_below_study(self) -> None:
         """Move the runs of trials and refits below the study's run, whose former one may have been deleted."""
-        with self._client.transaction():
-            for key, run in self._runs.items():
-                if key != "study" and run.parent != self.study_run_id:
-                    self._client.tag_run(run.id, {PARENT: self.study_run_id})
-                    run.parent = self.study_run_id
+        for key, run in self._runs.items():
+            if key != "study" and run.parent != self.study_run_id:
+                self._client.tag_run(run.id, {PARENT: self.study_run_id})
+                run.parent = self.study_run_id
 
     def _begin(self, study: StudyRecord) -> None:
         """Log the study's parameters; reopen its run if an earlier run of the study has ended."""

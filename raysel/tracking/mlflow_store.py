@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -72,14 +73,13 @@ def _made(store: Path) -> str:
 
 
 def _new_content() -> bytes:
-    """Content of the file of a new store."""
-    from mlflow.store.tracking import DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH  # noqa: PLC0415
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: PLC0415
+    """Content of the file of a new store, which MLflow makes elsewhere."""
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds to import
 
-    store = SqlAlchemyStore("sqlite:///:memory:", DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH)
-    with store.engine.connect() as connection:
-        content: bytes = connection.connection.dbapi_connection.serialize()
-    return content
+    with tempfile.TemporaryDirectory(prefix="raysel-mlflow-") as folder:
+        store = Path(folder, "mlflow.db")
+        MlflowClient(f"sqlite:///{store}").search_experiments()
+        return store.read_bytes()
 
 
 def _stays_half_made(store: Path) -> bool:
@@ -198,6 +198,8 @@ _OTHER_TABLES = (
 #: Version of the tables in MLflow's and Alembic's errors.
 _FOUND = re.compile(r"found version (\w+)|locate revision identified by '(\w+)'")
 _MOVED = "SQLITE_READONLY_DBMOVED"
+#: Text of an error of our own.
+STORE_LOST = "the file of the store was deleted or replaced"
 _ELSEWHERE = "put it back, or use another experiment (--replay DIR --set tracking.experiment=NAME)"
 _AGAIN = "upload the study again (python -m raysel.tune --replay DIR)"
 #: Patterns in the text of an error and what they mean, with the remedy.
@@ -223,7 +225,10 @@ _MEANINGS: Sequence[tuple[str, str]] = (
         r"keeps files in .* \(experiment .*\)",
         f"was moved: the folder of its experiment's files is gone and is not made anew; {_ELSEWHERE}",
     ),
-    (_MOVED, f"was deleted, moved or replaced while the study ran; put it back, or {_AGAIN}"),
+    (
+        f"{_MOVED}|{STORE_LOST}",
+        f"was deleted, moved or replaced while the study ran; put it back, or {_AGAIN}",
+    ),
     (
         "readonly database|Read-only file system",
         f"cannot be written, as it or its folder is read-only; change that, and {_AGAIN}",

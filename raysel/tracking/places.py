@@ -224,7 +224,7 @@ def check_experiment(uri: str, name: str, study_id: str, directory: Path) -> Non
 
     The store is asked only for a study that is not noted; one that cannot be asked now is asked again by the upload.
     """
-    from raysel.tracking.mlflow_server import holds_only_others  # noqa: PLC0415 - takes seconds to import
+    from raysel.tracking.mlflow_client import holds_only_others  # noqa: PLC0415 - takes seconds to import
 
     if _name("experiment", name, study_id) in _noted():
         return

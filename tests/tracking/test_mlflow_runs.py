@@ -23,7 +23,7 @@ from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.journal_upload import tracking_status, upload_study
-from raysel.tracking.mlflow_model_files import write_model_folder
+from raysel.tracking.mlflow_model import write_model_folder
 from raysel.tracking.records import EndRecord, StudyRecord
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")

@@ -409,7 +409,7 @@ def test_a_replay_waits_for_a_locked_store_and_says_so(
 ):
     from raysel.tracking.mlflow_store import _new_content  # noqa: PLC0415 - takes seconds
 
-    monkeypatch.setattr("raysel.tracking.mlflow_database._TIMEOUT", 0.05)
+    monkeypatch.setattr("raysel.tracking.mlflow_client._TIMEOUT", 0.05)
     monkeypatch.setattr(journal_upload, "_RETRY_SECONDS", 0.1)
     monkeypatch.setattr(journal_upload, "TOLD_SECONDS", 0.1)
     monkeypatch.setattr(journal_upload, "LOCKED_SECONDS", 600.0 if is_freed else 0.5)
