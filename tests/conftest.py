@@ -151,10 +151,14 @@ def pytest_collection() -> None:
     gc.disable()
 
 
-def pytest_collection_finish() -> None:
-    """Collect it again, but for what stays."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Collect it again, but for what stays, and refuse a pytest with which no groups would be made."""
     gc.freeze()
     gc.enable()
+    if session.config.getoption("loadgroup", False):  # in a process of pytest-xdist
+        for item in session.items:
+            if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
+                raise pytest.UsageError("this pytest-xdist groups no tests of this pytest")
 
 
 @pytest.fixture(scope="session", autouse=True)
