@@ -129,7 +129,9 @@ def max_data_bytes() -> int:
     raise ConfigError(f"{MAX_DATA_BYTES}={given}: give a number of bytes above 0, e.g. 8e9.")
 
 
-def check_data_bytes(path: object, claimed: int, what: str = "its content") -> None:
+def check_data_bytes(
+    path: object, claimed: int, what: str = "its content", remedy: str = ""
+) -> None:
     """Check the memory that the content of a file would take, before it is taken."""
     limit = max_data_bytes()
     if claimed > limit:
@@ -140,6 +142,7 @@ def check_data_bytes(path: object, claimed: int, what: str = "its content") -> N
             f"{path}: {what} would take {format_bytes(claimed)} of memory, above the limit of "
             f"{format_bytes(limit)}{source}. If you trust the file, set the environment variable {MAX_DATA_BYTES} "
             "to more bytes; a file that is much smaller than what it claims is damaged or an attack."
+            f"{remedy}"
         )
 
 

@@ -26,6 +26,8 @@ _SCRIPT = Path(__file__).with_name("isolated_child.py")
 _MAPPED = Path(__file__).with_name("mapped_child.py")
 #: Processor time for a file in seconds, and seconds more for each byte: 20 to 200 times what valid files take.
 _SECONDS, _SECONDS_PER_BYTE = 20, 2e-7
+#: Of a table that is too large for the memory.
+_REMEDY = " Its samples may stay in the file: dataset.in_memory: false."
 
 
 def check_columnar(path: Path) -> None:
@@ -90,7 +92,8 @@ def _request(
             f"too large, damaged or an attack. If you trust it, set the environment variable {MAX_DATA_BYTES} to more."
         )
     if "claimed" in answer:
-        check_data_bytes(path, answer["claimed"], answer["what"])
+        remedy = _REMEDY if kind == "table" else ""
+        check_data_bytes(path, answer["claimed"], answer["what"], remedy)
     if "refused" in answer:
         raise DataError(f"{path}: {answer['refused']}.")
     if "error" in answer:

@@ -154,3 +154,4 @@ def test_rows_that_a_small_file_declares_are_counted_before_they_are_decoded(mon
     assert path.stat().st_size < 10**4
     monkeypatch.setenv("RAYSEL_MAX_DATA_BYTES", str(3 * 8 * n))
     refused(path, f"its table of {n} rows and 2 columns would take")
+    refused(path, "dataset.in_memory: false")
