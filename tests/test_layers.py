@@ -39,6 +39,19 @@ ONLY_IN = {
     "pytest": ("raysel.testing",),
     "filelock": ("raysel.tracking.locks",),
 }
+#: Private names of other libraries that are imported, and why; there are to be fewer, and no others.
+PRIVATE = {
+    "sklearn.base._fit_context": "callbacks of fits, which scikit-learn's own estimators get by it",
+    "sklearn.utils._safe_indexing": "rows of whatever an estimator takes, as scikit-learn's own",
+    "sklearn.utils._param_validation.Interval": "constraints of parameters",
+    "sklearn.utils._param_validation.StrOptions": "constraints of parameters",
+    "ray._private.node": "servers that a study on this machine does not use are not started",
+    "ray._private.utils": "nor the modules of the dashboard",
+    "ray._private.ray_constants": "Ray listens on the loopback interface only",
+    "ray.air._internal.usage": "Tune imports MLflow to count callbacks",
+    "ray.air.execution._internal.RayActorManager": "Tune ends where a worker's memory runs short",
+    "unittest.mock.patch": "of these names of Ray",
+}
 #: Functions that import a module by its name.
 IMPORTERS = {"import_module", "__import__", "run_module", "resolve_name"}
 #: Modules that import by names which are no literals, and the parts of raysel that these name.
@@ -188,6 +201,17 @@ def test_nothing_imports_tests_or_experiments():
     roots = {target.split(".")[0] for name in MODULES for _, target in imports(name)}
     assert not roots & {"tests", "experiments", "conf", "conftest", "hypothesis"}
     assert {"raysel", "numpy", *ONLY_IN} <= roots  # the walk sees what there is
+
+
+def test_no_other_private_name_of_a_library_is_imported():
+    named = {target for name in MODULES for _, target in imports(name)}
+    private = {
+        target
+        for target in named
+        if not target.startswith(("raysel", "__future__"))
+        and (any(word.startswith("_") for word in target.split(".")) or "unittest" in target)
+    }
+    assert private == PRIVATE.keys()
 
 
 def test_no_library_is_loaded_until_it_is_used():
