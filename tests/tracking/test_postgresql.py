@@ -75,7 +75,7 @@ def test_the_compose_file_has_the_keys_of_the_compose_specification():
 
 
 @pytest.fixture(scope="module")
-def finished_study(tmp_path_factory):
+def local(tmp_path_factory):
     return local_study(tmp_path_factory.mktemp("local"), solver__space=FEW)
 
 
@@ -204,10 +204,10 @@ def environment_without_others() -> dict[str, None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("prompt_uploads")
 def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
-    postgres, served, finished_study, tmp_path, capfd
+    postgres, served, local, tmp_path, capfd
 ):
     address, password = served
-    folder, study = finished_study.study.parent, tmp_path / "study"
+    folder, study = local.study.parent, tmp_path / "study"
     uri = f"http://ada:{password}@{address}"
     with (
         changed_variables(environment_without_others()),
@@ -225,7 +225,7 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
         "MLFLOW_TRACKING_PASSWORD": password,
     }
     with changed_variables(environment_without_others() | variables):
-        assert_uploaded_once(f"http://{address}", "served", study, finished_study.study)
+        assert_uploaded_once(f"http://{address}", "served", study, local.study)
         from mlflow.artifacts import download_artifacts  # noqa: PLC0415 - takes seconds
         from mlflow.tracking import MlflowClient  # noqa: PLC0415
 
@@ -253,13 +253,13 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
     with changed_variables(environment_without_others() | {"MLFLOW_TRACKING_URI": uri}):
         assert main(["--replay", str(study)]) == 0
     with changed_variables(environment_without_others() | variables):
-        assert_uploaded_once(f"http://{address}", "served", study, finished_study.study)
+        assert_uploaded_once(f"http://{address}", "served", study, local.study)
     assert_nowhere(password, [study], [capfd.readouterr().out])
 
 
 @pytest.mark.slow
 def test_studies_that_start_at_once_on_an_empty_database_all_get_it_with_either_form_of_the_password(
-    postgres, finished_study, tmp_path
+    postgres, local, tmp_path
 ):
     postgres.run("createdb", "direct")
     uri = postgres.uri("direct", password=True)
@@ -268,7 +268,7 @@ def test_studies_that_start_at_once_on_an_empty_database_all_get_it_with_either_
     ways = {"in-uri": (uri, {}), "in-environment": (bare, apart)}
     directories, uploads = [], []
     for name, (place, variables) in ways.items():
-        directory = directory_for(place, tmp_path / name, finished_study.study)
+        directory = directory_for(place, tmp_path / name, local.study)
         with changed_variables(environment_without_others() | variables):
             uploads.append(MLflowUploader(directory))
         directories.append(directory)

@@ -37,16 +37,16 @@ SECRET = "Sw0rdf1sh"
 
 
 @pytest.fixture(scope="module")
-def finished_study(tmp_path_factory):
+def local(tmp_path_factory):
     return local_study(tmp_path_factory.mktemp("local"))
 
 
 @pytest.fixture
-def directory_of(finished_study, tmp_path):
+def directory_of(local, tmp_path):
     """Makes a directory with the journal of the finished study, or its first records, for another store."""
 
     def make(uri: str, name: str = "other", most: int | None = None) -> StudyDirectory:
-        return directory_for(uri, tmp_path / name, finished_study.study, most)
+        return directory_for(uri, tmp_path / name, local.study, most)
 
     return make
 
@@ -262,10 +262,8 @@ def test_a_server_without_an_end_is_left_and_that_is_said(directory_of, monkeypa
 
 
 @pytest.mark.slow
-def test_a_study_that_cannot_upload_ends_with_the_same_numbers(
-    finished_study, monkeypatch, tmp_path, capfd
-):
-    monkeypatch.chdir(finished_study.study.parent)
+def test_a_study_that_cannot_upload_ends_with_the_same_numbers(local, monkeypatch, tmp_path, capfd):
+    monkeypatch.chdir(local.study.parent)
     with answering(answer("401 Unauthorized", b"You are not authenticated.")) as uri:
         assert (
             main(["few.yaml", "--output", str(tmp_path / "study"), "--set", f"tracking.uri={uri}"])
@@ -289,7 +287,7 @@ def test_a_study_that_cannot_upload_ends_with_the_same_numbers(
         for path in (tmp_path / "study").rglob("*"):
             assert path.is_dir() or SECRET.encode() not in path.read_bytes()
         assert f"http://{HIDDEN}@" in (tmp_path / "study" / "config.yaml").read_text()
-    assert_same_numbers(tmp_path / "study", finished_study.study)
+    assert_same_numbers(tmp_path / "study", local.study)
     kinds = [record["kind"] for record in read_journal(tmp_path / "study" / "journal.jsonl")]
     assert kinds == ["study", *["trial"] * 6, "search", *["refit"] * 3, "noise", "end"]
 
