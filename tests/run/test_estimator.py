@@ -39,7 +39,7 @@ from raysel.run.api import prepare_study
 
 X, Y = load_wine(return_X_y=True)
 SCALED = (X - X.mean(axis=0)) / X.std(axis=0)
-OUTER = StratifiedKFold(3, shuffle=True, random_state=1)
+OUTER = StratifiedKFold(2, shuffle=True, random_state=1)
 INNER = StratifiedKFold(2, shuffle=True, random_state=2)
 
 
