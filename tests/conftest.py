@@ -27,7 +27,7 @@ SHARING = {
     "tests/cli/test_tune.py",
     "tests/execution/test_resume.py",
     "tests/test_faults.py",
-    "tests/tracking/test_mlflow_database.py",
+    "tests/tracking/test_mlflow_client.py",
     "tests/tracking/test_mlflow_runs.py",
 }
 PACKAGE = Path(__file__).resolve().parent.parent / "raysel"
