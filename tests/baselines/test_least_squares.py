@@ -265,6 +265,7 @@ def test_constant_features_have_no_coefficient():
     np.testing.assert_array_equal(nothing.predict(X), np.tile(Y.mean(axis=0) > 0.5, (len(X), 1)))
 
 
+@pytest.mark.slow
 def test_msrcv2_has_the_figures_of_another_implementation(msrcv2, figures):
     """Weights .0013 and .00013 as there, and half of the labels."""
     found = []

@@ -280,5 +280,6 @@ def test_non_convex_objectives_and_too_many_samples_are_refused():
         MCGF().fit(X, Y).predict(large)
 
 
+@pytest.mark.slow
 def test_msrcv2_has_the_figures_of_another_implementation(msrcv2, figures):
     np.testing.assert_allclose(figures(MCGF(), msrcv2), [0.690, 0.653, 0.726, 0.711], atol=0.02)

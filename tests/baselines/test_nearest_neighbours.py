@@ -190,6 +190,7 @@ def test_an_own_neighbour_is_not_counted():
     np.testing.assert_array_equal(MLkNN(1).fit(X, Y).predict(X), 1 - Y)
 
 
+@pytest.mark.slow
 def test_msrcv2_has_the_figures_of_another_implementation(msrcv2, figures):
     """Macro precision and F1, micro precision and F1 over five folds; the spread of other folds is about .02."""
     np.testing.assert_allclose(figures(MLkNN(), msrcv2), [0.712, 0.555, 0.841, 0.691], atol=0.02)

@@ -154,7 +154,14 @@ def shown(params):
     return {name: str(value) for name, value in params.items()}
 
 
-@pytest.mark.parametrize("wrapper", [OneVsRestClassifier, MultiOutputClassifier, ClassifierChain])
+@pytest.mark.parametrize(
+    "wrapper",
+    [
+        OneVsRestClassifier,
+        pytest.param(MultiOutputClassifier, marks=pytest.mark.slow),
+        pytest.param(ClassifierChain, marks=pytest.mark.slow),
+    ],
+)
 def test_classifiers_around_another_take_several_labels(wrapper):
     samples, labels = make_multilabel_classification(60, 4, n_classes=3, random_state=0)
     outer, inner = KFold(2, shuffle=True, random_state=0), KFold(2)

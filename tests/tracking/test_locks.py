@@ -87,6 +87,7 @@ def test_a_killed_process_of_this_machine_holds_nothing(lock):
     FileLock(lock).close()
 
 
+@pytest.mark.slow
 def test_a_lock_that_a_power_cut_left_empty_is_removed(lock):
     lock.touch()
     with pytest.raises(LockHeldError, match="another process"):
@@ -114,7 +115,8 @@ def test_a_process_of_another_machine_holds_the_lock_as_long_as_it_gives_signs_o
         held.check()
 
 
-@pytest.mark.parametrize("age", [3600, pytest.param(-3600, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("age", [3600, -3600])
 def test_a_clock_that_is_set_ends_no_lock(lock, age):
     claim(lock, age)
     with signs_of_life(lock), pytest.raises(LockHeldError, match="node7"):

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 
-import mlflow.sklearn
 import numpy as np
 import pytest
 import yaml
-from mlflow.entities import ViewType
-from mlflow.tracking import MlflowClient
 
 import raysel
 from raysel.core.errors import DataError
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import last_study
 from raysel.tracking.journal_upload import tracking_status, upload_study
-from raysel.tracking.mlflow_model import write_model_folder
-from raysel.tracking.mlflow_runs import StudyRuns
 
 
 @pytest.fixture
@@ -32,8 +27,18 @@ def directory(finished_study):
     return StudyDirectory(finished_study.study)
 
 
-def runs(client, state=ViewType.ACTIVE_ONLY):
+@pytest.fixture
+def client(uri):
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
+
+    return MlflowClient(uri)
+
+
+def runs(client, *, deleted=False):
     """Id of each run by its key, with the number of its metrics' values."""
+    from mlflow.entities import ViewType  # noqa: PLC0415
+
+    state = ViewType.DELETED_ONLY if deleted else ViewType.ACTIVE_ONLY
     experiment = client.get_experiment_by_name("few").experiment_id
     found = client.search_runs([experiment], run_view_type=state)
     return {
@@ -45,8 +50,8 @@ def runs(client, state=ViewType.ACTIVE_ONLY):
     }
 
 
-def test_what_is_deleted_and_restored_between_uploads_is_there_once(directory, uri):
-    client = MlflowClient(uri)
+@pytest.mark.slow
+def test_what_is_deleted_and_restored_between_uploads_is_there_once(directory, uri, client):
     assert upload_study(directory, None, uri)
     whole = runs(client)
     assert len(whole) == 10
@@ -54,7 +59,7 @@ def test_what_is_deleted_and_restored_between_uploads_is_there_once(directory, u
         client.delete_experiment(client.get_experiment_by_name("few").experiment_id)
         assert upload_study(directory, None, uri)
         assert runs(client) == whole
-        assert runs(client, ViewType.DELETED_ONLY) == {}
+        assert runs(client, deleted=True) == {}
     trial = next(key for key in whole if key.startswith("trial"))
     client.delete_run(whole[trial][0])
     assert upload_study(directory, None, uri)
@@ -68,8 +73,10 @@ def test_what_is_deleted_and_restored_between_uploads_is_there_once(directory, u
     }
 
 
-def test_a_failure_midway_leaves_no_trial_twice(directory, uri, monkeypatch):
-    client, close = MlflowClient(uri), StudyRuns._close_run
+def test_a_failure_midway_leaves_no_trial_twice(directory, uri, client, monkeypatch):
+    from raysel.tracking.mlflow_runs import StudyRuns  # noqa: PLC0415
+
+    close = StudyRuns._close_run
     failures = iter(["the connection was reset"])
 
     def fail(self, key, *arguments):
@@ -92,6 +99,10 @@ def test_a_failure_midway_leaves_no_trial_twice(directory, uri, monkeypatch):
 
 
 def test_the_folder_of_a_model_is_read_by_mlflow_and_trusted_by_raysel(directory, tmp_path):
+    import mlflow.sklearn  # noqa: PLC0415
+
+    from raysel.tracking.mlflow_model import write_model_folder  # noqa: PLC0415
+
     study = last_study(directory.journal)
     write_model_folder(tmp_path / "model", directory.model, directory.model_example, study)
     X = np.load(directory.model_example)

@@ -23,7 +23,6 @@ from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.journal_upload import tracking_status, upload_study
-from raysel.tracking.mlflow_model import write_model_folder
 from raysel.tracking.records import EndRecord, StudyRecord
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -608,6 +607,8 @@ def test_mlflow_loads_the_model_that_the_study_has_stored(registered, tmp_path):
 
 
 def test_an_upload_does_not_predict(registered, tmp_path, monkeypatch):
+    from raysel.tracking.mlflow_model import write_model_folder  # noqa: PLC0415 - takes seconds
+
     directory, *_ = registered
 
     def refuse(*_, **__):

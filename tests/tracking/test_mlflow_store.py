@@ -181,6 +181,7 @@ def test_a_database_of_another_program_is_no_half_made_store(tmp_path):
     assert not _is_half_made(tmp_path / "text")
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_leaves_no_store(tmp_path, monkeypatch):
     def full(path, content):
         path.open("wb").write(content[:4096])
