@@ -103,23 +103,10 @@ class Client:
                     raise
         if found.lifecycle_stage == "deleted":
             self._client.restore_experiment(found.experiment_id)
-        self.check_store()
+        self._check_store()
         if self._store is not None and found.artifact_location.startswith("/"):
             self.notice = _note_on_files(name, Path(found.artifact_location), self._store)
         return found.experiment_id, dict(found.tags)
-
-    def check_store(self) -> None:
-        """Raise LookupError if the file of the store is another than before: MLflow would make a new one."""
-        if self._store is None:
-            return
-        try:
-            found = self._store.stat()
-        except OSError as error:
-            raise LookupError(STORE_LOST) from error
-        now = found.st_dev, found.st_ino
-        self._id_of_store = self._id_of_store or now
-        if now != self._id_of_store:
-            raise LookupError(STORE_LOST)
 
     def experiment_tags(self, experiment_id: str) -> dict[str, str]:
         """Return the tags of an experiment."""
@@ -153,6 +140,7 @@ class Client:
         self, experiment_id: str, name: str, started: int, tags: Mapping[str, str]
     ) -> str:
         """Create a run and return its id."""
+        self._check_store()
         return str(self._client.create_run(experiment_id, started, dict(tags), name).info.run_id)
 
     def update_run(self, run_id: str, status: str, ended: int | None = None) -> None:
@@ -173,7 +161,7 @@ class Client:
 
     def log(self, run_id: str, data: RunData) -> None:
         """Log metrics, parameters and tags of a run."""
-        self.check_store()
+        self._check_store()
         metrics = [Metric(*point, data.model_id, *data.dataset) for point in data.points]
         params, tags = (
             [Param(*item) for item in data.params.items()],
@@ -246,6 +234,19 @@ class Client:
     def tag_model(self, model_id: str, tags: Mapping[str, str]) -> None:
         """Set tags of a logged model."""
         self._client.set_logged_model_tags(model_id, dict(tags))
+
+    def _check_store(self) -> None:
+        """Raise LookupError if the file of the store is another than before: MLflow would make a new one."""
+        if self._store is None:
+            return
+        try:
+            found = self._store.stat()
+        except OSError as error:
+            raise LookupError(STORE_LOST) from error
+        now = found.st_dev, found.st_ino
+        self._id_of_store = self._id_of_store or now
+        if now != self._id_of_store:
+            raise LookupError(STORE_LOST)
 
 
 def _stored(run: Run) -> StoredRun:

@@ -386,7 +386,7 @@ def test_a_store_is_found_beside_a_study_that_was_moved_with_it(tmp_path, monkey
         assert place_now(other, tmp_path) == other
 
 
-@pytest.mark.parametrize("way", ["store", "folder", "experiment", "run"])
+@pytest.mark.parametrize("way", ["store", "store, before a run", "folder", "experiment", "run"])
 def test_what_was_deleted_while_a_study_ran_is_named(way, store, tmp_path):
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
 
@@ -409,11 +409,15 @@ def test_what_was_deleted_while_a_study_ran_is_named(way, store, tmp_path):
         shutil.rmtree(path.parent) if way == "folder" else path.unlink()
     calls = {
         "store": lambda: client.log(run, RunData([], {}, {"a": "b"})),
+        "store, before a run": lambda: client.create_run(experiment.id, "few", 0, {}),
         "experiment": lambda: client.create_run(experiment.id, "few", 0, {}),
         "run": lambda: client.log_files(run, [tmp_path / "report.html"]),
     }
     wanted = {"store": "was deleted, moved or replaced", "experiment": "the experiment, which was"}
-    wanted |= {"folder": wanted["store"], "run": "a run of the study, which was deleted"}
+    wanted |= dict.fromkeys(("folder", "store, before a run"), wanted["store"])
+    wanted |= {"run": "a run of the study, which was deleted"}
     with pytest.raises(Exception, match=r".") as caught:
         calls["store" if way == "folder" else way]()
     assert wanted[way] in failure_sentence(caught.value, uri)
+    if way.startswith("store"):
+        assert not path.exists()
