@@ -11,13 +11,19 @@ from typing import Any
 
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
-from threadpoolctl import threadpool_limits
 
 from raysel.evaluation.lost_trials import worker_died
 from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.records import PathRecord, RefitRecord, TrialRecord
 from raysel.execution.executor import Recorder, SearchLimits, TaskEnd, refit_error
-from raysel.execution.serial import MEMORY_SHARE, PreparedFolds, SerialExecutor, refit, run_task
+from raysel.execution.serial import (
+    MEMORY_SHARE,
+    PreparedFolds,
+    SerialExecutor,
+    limited_threads,
+    refit,
+    run_task,
+)
 from raysel.execution.trial_plan import TrialPlan
 from raysel.execution.trials import Trial
 from raysel.study.definition import Study
@@ -133,7 +139,7 @@ def _numbered(
 def _run_tasks(
     function: Callable[[Study, Any], Any], study: Study, arguments: Sequence[Any]
 ) -> list[TaskEnd]:
-    with threadpool_limits(study.config.search.cpus_per_trial):
+    with limited_threads(study):
         return [run_task(study, function, argument) for argument in arguments]
 
 
@@ -146,7 +152,7 @@ def _run_trials(
     """Run trials one after the other, and return their records."""
     folds, records = PreparedFolds(study, memory_share), []
     with (
-        threadpool_limits(study.config.search.cpus_per_trial),
+        limited_threads(study),
         warnings.catch_warnings(action="ignore"),
     ):
         for config in configs:
@@ -158,5 +164,5 @@ def _run_trials(
 
 
 def _refit(study: Study, winner: tuple[OuterFold, TrialRecord]) -> tuple[RefitRecord, Any]:
-    with threadpool_limits(study.config.search.cpus_per_trial):
+    with limited_threads(study):
         return refit(study, *winner)

@@ -27,6 +27,11 @@ from raysel.tracking.log import StudyLog
 _LARGE = 2**26
 
 
+def limited_threads(study: Study) -> threadpool_limits:
+    """Limit the threads of the libraries to ``search.cpus_per_trial``."""
+    return threadpool_limits(study.config.search.cpus_per_trial)
+
+
 def room_for_folds(study: Study, memory_share: float) -> float:
     """Return how many bytes of prepared folds are kept in this process; none that one configuration alone would read.
 
@@ -117,7 +122,7 @@ class SerialExecutor(Executor):
             Recorder(plan, log),
         )
         log.enter_phase("")
-        with threadpool_limits(search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
+        with limited_threads(self._study), warnings.catch_warnings(action="ignore"):
             while not limits.reached():
                 config = plan.propose()
                 if config is None:
@@ -141,7 +146,7 @@ class SerialExecutor(Executor):
         self, winners: Sequence[tuple[OuterFold, TrialRecord]]
     ) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, one after the other, and score each once."""
-        with threadpool_limits(self._study.config.search.cpus_per_trial):
+        with limited_threads(self._study):
             for fold, winner in winners:
                 try:
                     result = refit(self._study, fold, winner)
@@ -158,6 +163,6 @@ class SerialExecutor(Executor):
         limit: float | None = None,
     ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, one after the other."""
-        with threadpool_limits(self._study.config.search.cpus_per_trial):
+        with limited_threads(self._study):
             for argument in arguments:
                 yield run_task(self._study, function, argument)

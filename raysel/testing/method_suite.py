@@ -92,7 +92,7 @@ def _samples(case: MethodCase) -> Samples:
     return draw("study", layout, 90, 2, seed=8)
 
 
-def _study(case: MethodCase, samples: Samples, y: Any, folder: Path, **search: Any) -> Study:
+def _study(case: MethodCase, samples: Samples, y: Any, folder: Path) -> Study:
     layout = samples.layout
     save_dataset(Dataset(samples.X, y, layout, "suite"), folder / "suite.arrow")
     d = samples.X.shape[1]
@@ -119,7 +119,7 @@ def _study(case: MethodCase, samples: Samples, y: Any, folder: Path, **search: A
         "solver": {"name": case.solver_name, "params": params, "space": space},
         "evaluation": evaluation,
         "cv": {"outer": 3, "inner": 2},
-        "search": {"executor": "serial", "max_concurrent": 1, **search},
+        "search": {"executor": "serial", "max_concurrent": 1},
     }
     return prepare_study(folder / "suite.arrow", config)
 

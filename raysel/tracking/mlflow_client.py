@@ -33,7 +33,7 @@ from mlflow.entities import (
 from mlflow.tracking import MlflowClient
 
 from raysel.tracking.mlflow_notes import NOTE
-from raysel.tracking.mlflow_store import STORE_LOST
+from raysel.tracking.mlflow_store import STORE_LOST, store_file
 
 _BATCH = 1000  # MLflow's own limit
 #: Seconds to wait for another program's transaction.
@@ -83,7 +83,7 @@ class Client:
     """Access to one store; times are in milliseconds since the epoch."""
 
     def __init__(self, uri: str) -> None:
-        self._store = _file_of(uri)
+        self._store = store_file(uri)
         if self._store is not None:
             _check_unlocked(self._store)
         self._client = MlflowClient(uri)
@@ -198,11 +198,9 @@ class Client:
         """Return the id of a logged model with these tags and whether its files are complete; None if there is none."""
         wanted = " AND ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
         models = list(self._client.search_logged_models([experiment_id], wanted))
-        return (
-            (str(models[0].model_id), models[0].status == LoggedModelStatus.READY)
-            if models
-            else None
-        )
+        if not models:
+            return None
+        return str(models[0].model_id), models[0].status == LoggedModelStatus.READY
 
     def create_model(
         self,
@@ -255,8 +253,8 @@ def _stored(run: Run) -> StoredRun:
 
 def holds_only_others(uri: str, name: str, study_id: str) -> bool:
     """Return whether an experiment is described or has runs, and none of a study or comparison; False if unknown."""
-    file = uri.removeprefix("sqlite:///").partition("?")[0]
-    if uri.startswith("sqlite:///") and not Path(file).exists():  # which MLflow would make
+    store = store_file(uri)
+    if store is not None and not store.exists():  # which MLflow would make
         return False
     try:
         client = MlflowClient(uri)
@@ -272,13 +270,6 @@ def holds_only_others(uri: str, name: str, study_id: str) -> bool:
     except Exception:  # servers and databases raise many kinds of errors, which the upload names  # noqa: BLE001
         return False
     return bool(others or NOTE in found.tags)
-
-
-def _file_of(uri: str) -> Path | None:
-    """Return the file of a store in SQLite; None if it is another store."""
-    if not uri.startswith("sqlite:///") or "?" in uri:
-        return None
-    return Path(uri.removeprefix("sqlite:///"))
 
 
 def _check_unlocked(store: Path) -> None:

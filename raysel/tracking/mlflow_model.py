@@ -99,11 +99,9 @@ def _example(
         samples = read_floats(path, (None, len(names)))
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
-    return (
-        pd.DataFrame(samples, columns=names)
-        if has_names and len(names) <= _MOST_COLUMNS
-        else samples
-    )
+    if not has_names or len(names) > _MOST_COLUMNS:
+        return samples
+    return pd.DataFrame(samples, columns=names)
 
 
 def _requirements(types: Collection[str]) -> list[str]:

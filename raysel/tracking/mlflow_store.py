@@ -27,17 +27,21 @@ _ROWS = {"workspaces": "name <> 'default'"}
 _QUIET_SECONDS = 5.0
 
 
+def store_file(uri: str) -> Path | None:
+    """Return the file of a store in SQLite; None if it is in memory, or another store."""
+    name = uri.removeprefix("sqlite:///").partition("?")[0]
+    if not uri.startswith("sqlite:///") or not name or name.startswith((":memory:", "file:")):
+        return None
+    return Path(name)
+
+
 @contextmanager
 def tables_lock(uri: str) -> Iterator[str]:
     """Let one client of raysel at a time create or upgrade the tables of a store."""
     if not uri.startswith("postgresql"):
         with schema_lock(uri):
-            name = (
-                uri.removeprefix("sqlite:///").partition("?")[0]
-                if uri.startswith("sqlite:///")
-                else ""
-            )
-            yield _made(Path(name)) if name and not name.startswith((":memory:", "file:")) else ""
+            store = store_file(uri)
+            yield "" if store is None else _made(store)
         return
     import sqlalchemy  # noqa: PLC0415 - MLflow's libraries take seconds to import
 
@@ -292,9 +296,10 @@ def failure_sentence(error: Exception, uri: str) -> str:
 
 def _is_being_made(text: str, uri: str) -> bool:
     """Return whether an error is of tables that the store lacks because another program makes them, or was killed."""
-    path = uri.removeprefix("sqlite:///").partition("?")[0]
-    is_file = uri.startswith("sqlite:///") and Path(path).is_file()
-    return is_file and re.search(_OTHER_TABLES, text) is not None and _is_half_made(Path(path))
+    store = store_file(uri)
+    if store is None or not store.is_file() or not re.search(_OTHER_TABLES, text):
+        return False
+    return _is_half_made(store)
 
 
 def is_locked(error: Exception, uri: str) -> bool:

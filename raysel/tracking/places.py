@@ -28,7 +28,7 @@ from raysel.core.credentials import (
 from raysel.core.errors import ConfigError
 from raysel.core.files import result_path
 from raysel.core.plugins import plugin_names
-from raysel.tracking.mlflow_store import other_version
+from raysel.tracking.mlflow_store import other_version, store_file
 from raysel.tracking.server_address import check_address
 
 # MLflow's own schemes, listed here because importing MLflow takes seconds.
@@ -87,10 +87,9 @@ def check_store(uri: str) -> None:
     """
     _refuse_folder(uri)
     check_address(uri)
-    name = uri.removeprefix("sqlite:///").partition("?")[0]
-    if not uri.startswith("sqlite:///") or name.startswith((":memory:", "file:")):
+    path = store_file(uri)
+    if path is None:
         return
-    path = Path(name)
     # The upload makes missing folders below this one; unlike Path's, this `exists` is False where a folder is closed.
     folder = next(above for above in path.absolute().parents if os.path.exists(above))  # noqa: PTH110
     try:

@@ -17,6 +17,7 @@ from small_studies import make_study, write_digits
 from raysel.core.errors import ConfigError
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
+from raysel.tracking.mlflow_store import store_file
 from raysel.tracking.places import absolute_uri, check_store, note_place, place_now
 from raysel.tracking.server_address import unreachable
 
@@ -239,6 +240,21 @@ def test_a_folder_as_a_store_is_refused_before_a_study_as_mlflow_refuses_it(uri,
         check_store(absolute_uri(uri))
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     check_store(absolute_uri(uri))
+
+
+@pytest.mark.parametrize(
+    ("uri", "file"),
+    [
+        ("sqlite:////a/m.db", "/a/m.db"),
+        ("sqlite:////a/m.db?timeout=5", "/a/m.db"),
+        ("sqlite:///:memory:", None),
+        ("sqlite:///file:m.db?mode=memory&uri=true", None),
+        ("http://localhost:5000", None),
+        ("postgresql://host/db", None),
+    ],
+)
+def test_only_a_store_in_sqlite_has_a_file(uri, file):
+    assert store_file(uri) == (file and Path(file))
 
 
 def give_version(store: Path, version: str) -> None:

@@ -18,7 +18,6 @@ from ray import tune
 from ray.exceptions import RayError
 from ray.tune import TuneError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-from threadpoolctl import threadpool_limits
 
 from raysel.core.errors import RayStartError, StudyError
 from raysel.core.machine import RunningTimer
@@ -48,7 +47,7 @@ from raysel.execution.ray.tune import (
     adapted_tune,
 )
 from raysel.execution.ray.versions import other_versions
-from raysel.execution.serial import SerialExecutor, refit, run_task
+from raysel.execution.serial import SerialExecutor, limited_threads, refit, run_task
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
@@ -262,7 +261,7 @@ class RayExecutor(Executor):
         while self._here and len(data) < len(sets) and self._preparing < _SHORT:
             started, (fold, i), n = time.process_time(), sets[len(data)], len(data)
             try:
-                with _limited(self._study):
+                with limited_threads(self._study):
                     made = self._study.fold_data(fold.inner[i], params)
             except Exception as raised:
                 raise _unprepared(raised) from raised
@@ -379,21 +378,16 @@ def _store_bytes() -> float:
     )
 
 
-def _limited(study: Study) -> threadpool_limits:
-    """Limit the threads of the libraries to ``search.cpus_per_trial``."""
-    return threadpool_limits(study.config.search.cpus_per_trial)
-
-
 @ray.remote
 def _prepare(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> tuple[FoldData, int]:
-    with _limited(study):
+    with limited_threads(study):
         data = study.fold_data(inner, params)
     return data, data.nbytes
 
 
 @ray.remote
 def _refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRecord, Any]:
-    with _limited(study):
+    with limited_threads(study):
         return refit(study, fold, winner)
 
 
@@ -401,7 +395,7 @@ def _refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRec
 def _task(
     study: Study, function: Callable[[Study, Any], Any], argument: Any, limit: float | None
 ) -> TaskEnd:
-    with _limited(study):
+    with limited_threads(study):
         if limit is None:
             return run_task(study, function, argument)
         watchdog = RunningTimer(
