@@ -64,7 +64,9 @@ class Experiment:
         return pd.read_csv(self.folder / "published.csv", dtype={"at": "string"})
 
     def sets(self, *names: str) -> tuple[str, ...]:
-        """Names of the data sets: those of the command line, else the experiment's; in the short form its last."""
+        """Names of the data sets: those of the command line, else the experiment's; in the short
+        form its last.
+        """
         return tuple(self.data) or (names[-1:] if self.fast else names)
 
     def path(self, name: str) -> Path:
@@ -80,10 +82,12 @@ class Experiment:
     def measure(
         self, function: Callable[..., Iterable[Row]], units: Iterable[Row], **constant: Any
     ) -> pd.DataFrame:
-        """Compute the rows of every unit, in processes of one thread; those that are in the output are not run again.
+        """Compute the rows of every unit, in processes of one thread; those that are in the output
+        are not run again.
 
-        A unit is a mapping of plain values, the arguments of the function; ``constant`` are arguments that it takes
-        besides. Each row has the values of its unit. The order is that of the units, whichever ends first.
+        A unit is a mapping of plain values, the arguments of the function; ``constant`` are
+        arguments that it takes besides. Each row has the values of its unit. The order is that of
+        the units, whichever ends first.
         """
         named = {unit_key(unit, constant): unit for unit in units}
         file = self.output / f"{function.__name__}.jsonl"
@@ -139,13 +143,17 @@ def fingerprint(path: str) -> str:
 
 
 def unit_scaled(data: Dataset) -> np.ndarray:
-    """Return the pixels of all samples in [0, 1]: less the smallest, by the range; shape (n_samples, n_features)."""
+    """Return the pixels of all samples in [0, 1]: less the smallest, by the range; shape
+    (n_samples, n_features).
+    """
     X = np.asarray(data.X, dtype=np.float64)
     return (X - X.min()) / np.ptp(X)
 
 
 def short_grids(members: Row, changes: Row) -> Row:
-    """Changes that leave two points of each member's grid: two values of its first parameter, one of the others."""
+    """Changes that leave two points of each member's grid: two values of its first parameter,
+    one of the others.
+    """
     shorter = {}
     for label, member in members.items():
         for number, (name, values) in enumerate(member["solver"].get("space", {}).items()):

@@ -135,11 +135,17 @@ def _sentences(reports: Mapping[str, Report]) -> list[str]:
 
 
 def _table(reports: Mapping[str, Report]) -> pd.DataFrame:
-    return pd.DataFrame([
-        {"claim": one.claim, "verdict": f"**{one.verdict}**", "published": _published(one)}
-        | {"optimistic": one.optimistic, "honest": one.honest, "details": f"[{name}](papers/{name}/README.md)"}
-        for name, one in reports.items()
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {"claim": one.claim, "verdict": f"**{one.verdict}**", "published": _published(one)}
+            | {
+                "optimistic": one.optimistic,
+                "honest": one.honest,
+                "details": f"[{name}](papers/{name}/README.md)",
+            }
+            for name, one in reports.items()
+        ]
+    )  # fmt: skip
 
 
 def _published(report: Report) -> str:
@@ -178,7 +184,8 @@ def _scores(scored: Mapping[str, pd.DataFrame]) -> Figure:
 
 
 def rank_smr(results: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, RankComparison] | None:
-    """Rank the methods that SMR's independent sets have in common; None before both experiments are there.
+    """Rank the methods that SMR's independent sets have in common; None before both experiments are
+    there.
 
     The first value has their honest scores, a row a method, a column a set.
     """
@@ -198,11 +205,11 @@ def rank_smr(results: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, RankCom
 
 def _ranks(scores: pd.DataFrame, ranking: RankComparison) -> tuple[Figure, str]:
     sentence = (
-        f"Mean ranks of {len(scores)} methods over N = {scores.shape[1]} independent sets ({', '.join(scores)}; OT is "
-        "a part of LSP, whose columns are as stored). On each set the method with the highest honest score has rank 1: "
-        "further left is better. "
-        f"Friedman's test has P = {ranking.p_value:.2g}; bars join methods that Nemenyi's test at .05 does not tell "
-        "apart."
+        f"Mean ranks of {len(scores)} methods over N = {scores.shape[1]} independent sets"
+        f" ({', '.join(scores)}; OT is a part of LSP, whose columns are as stored). On each set the"
+        " method with the highest honest score has rank 1: further left is better. Friedman's test"
+        f" has P = {ranking.p_value:.2g}; bars join methods that Nemenyi's test at .05 does not"
+        " tell apart."
     )
     short = [
         label.replace("as raysel sets it", "by raysel") for label in scores.index

@@ -5,8 +5,9 @@ For runs r, configurations c and numbers of features s, with test scores T and m
     optimistic(s) = max_c mean_r T(r, c, s)
     honest(s)     = mean_r T(r, argmax_c I(r, c, s), s)
 
-The optimistic score is that of "the parameters corresponding to the best performance". The honest one chooses by the
-inner scores: at each s (a curve), and once over c and s as a study does with ``choose_n: best`` (a table).
+The optimistic score is that of "the parameters corresponding to the best performance". The honest
+one chooses by the inner scores: at each s (a curve), and once over c and s as a study does with
+``choose_n: best`` (a table).
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ CHANCE = "chance"
 LEVEL = 0.05
 #: What `verdict` and `joined_verdict` decide by, for the pages.
 RULE = (
-    "Holds on a data set if the method's honest score is above every rival's, and its difference to the rival with the "
-    "best inner score has P < .05 by Holm; holds if it does on every set."
+    "Holds on a data set if the method's honest score is above every rival's, and its difference to"
+    " the rival with the best inner score has P < .05 by Holm; holds if it does on every set."
 )
 
 
@@ -45,13 +46,17 @@ class Scores:
 
     @property
     def optimistic(self) -> np.ndarray:
-        """Test score of the configuration whose mean test score is the best, at each size; (n_runs, n_sizes)."""
+        """Test score of the configuration whose mean test score is the best, at each size;
+        (n_runs, n_sizes).
+        """
         best = self.test.mean(axis=0).argmax(axis=0)
         return self.test[:, best, np.arange(self.test.shape[2])]
 
     @property
     def best(self) -> np.ndarray:
-        """Test score of each run at the configuration and size whose mean test score is the best."""
+        """Test score of each run at the configuration and size whose mean test score is the
+        best.
+        """
         return self.test[:, *np.unravel_index(self.test.mean(axis=0).argmax(), self.test.shape[1:])]
 
     @property
@@ -61,7 +66,9 @@ class Scores:
 
     @property
     def honest(self) -> np.ndarray:
-        """Test score of the configuration whose inner score is the best, of each run at each size."""
+        """Test score of the configuration whose inner score is the best, of each run at each
+        size.
+        """
         best = self.inner.argmax(axis=1)
         return np.take_along_axis(self.test, best[:, None, :], axis=1)[:, 0, :]
 
@@ -76,7 +83,9 @@ def _prepared(directory: str) -> Any:
 
 @lru_cache(maxsize=1)
 class OuterFold:
-    """Outer fold of a finished study: its samples are scaled once a process, for all configurations."""
+    """Outer fold of a finished study: its samples are scaled once a process, for all
+    configurations.
+    """
 
     def __init__(self, directory: str, name: str) -> None:
         study = _prepared(directory)
@@ -100,7 +109,8 @@ class OuterFold:
 
 
 def fitted_scores(*, fold: str, params: Row, directory: str, **_: str) -> Iterator[Row]:
-    """Fit a configuration on an outer training set of a finished study, and score it on the test set as the study does.
+    """Fit a configuration on an outer training set of a finished study, and score it on the test
+    set as the study does.
 
     Other values of the unit tell the study from others: see `of_study`.
     """
@@ -109,7 +119,9 @@ def fitted_scores(*, fold: str, params: Row, directory: str, **_: str) -> Iterat
 
 
 def of_study(label: str, study: Any) -> Row:
-    """What tells a study from others in a unit: its name, the hashes of its data and configuration."""
+    """What tells a study from others in a unit: its name, the hashes of its data and
+    configuration.
+    """
     stored = study.stored.study
     return {"study": label, "data": stored.data_hash, "config": stored.config_hash}
 
@@ -117,8 +129,8 @@ def of_study(label: str, study: Any) -> Row:
 def scores_of(experiment: Experiment, label: str, study: Any) -> tuple[Scores, list[Row]]:
     """Return the scores of all configurations of a finished study, and the configurations.
 
-    The inner scores are those that the study recorded, the test scores of its winners too; others are fitted here. A
-    configuration that failed has the score -inf.
+    The inner scores are those that the study recorded, the test scores of its winners too; others
+    are fitted here. A configuration that failed has the score -inf.
     """
     winners = {(refit.fold, refit.trial): refit.test_scores for refit in study.outer}
     folds, worst = (
@@ -154,11 +166,13 @@ def places_of(study: Any) -> list[str]:
 
 
 def triple(experiment: Experiment, data: str, comparison: Any) -> pd.DataFrame:
-    """Return the optimistic and honest scores of each member of a comparison: a row for each number of features.
+    """Return the optimistic and honest scores of each member of a comparison: a row for each number
+    of features.
 
-    ``at`` is the number of features, or the task; ``mean`` over them; or ``chosen``, the score that a user gets. The
-    differences are those of the members to the reference, with the 95 % interval and the P value, by Holm over the
-    comparison, of the test that speaks of these draws (the plain one), or for folds the corrected one.
+    ``at`` is the number of features, or the task; ``mean`` over them; or ``chosen``, the score that
+    a user gets. The differences are those of the members to the reference, with the 95 % interval
+    and the P value, by Holm over the comparison, of the test that speaks of these draws (the plain
+    one), or for folds the corrected one.
     """
     rows = [
         row
@@ -169,7 +183,9 @@ def triple(experiment: Experiment, data: str, comparison: Any) -> pd.DataFrame:
 
 
 def _chance(comparison: Any) -> Iterator[Row]:
-    """Score of the better of the two guesses that read no feature, by the member that has references."""
+    """Score of the better of the two guesses that read no feature, by the member that has
+    references.
+    """
     study = next(study for study in comparison.studies.values() if study.outer[0].references)
     guess = study.facts.references["chance"].recorded
     values = np.array([refit.references[guess] for refit in study.outer])
@@ -207,7 +223,9 @@ def at_each(
     optimistic: np.ndarray,
     honest: np.ndarray,
 ) -> Iterator[Row]:
-    """Yield a row for each place of scores of shape (n_runs, n_places) and one for their mean; none for one place."""
+    """Yield a row for each place of scores of shape (n_runs, n_places) and one for their mean;
+    none for one place.
+    """
     if len(places) > 1:
         for place, of_optimistic, of_honest in zip(places, optimistic.T, honest.T, strict=True):
             yield summary(method, place, configurations, of_optimistic, of_honest)
@@ -231,7 +249,8 @@ def summary(
 class Verdict:
     """What survives of "the method is the best" on one data set."""
 
-    #: Rival with the best mean inner score, its honest score, that of the method, and the P value of their difference.
+    #: Rival with the best mean inner score, its honest score, that of the method, and the P value
+    #: of their difference.
     best_other: str
     other: float
     method: float
@@ -243,7 +262,8 @@ class Verdict:
 
 
 def verdict(results: pd.DataFrame, method: str, rivals: Sequence[str]) -> Verdict:
-    """Judge by rule: the method is above every rival, and its difference to the best other has p < .05.
+    """Judge by rule: the method is above every rival, and its difference to the best other has p <
+    .05.
 
     The best other is the rival with the best inner score, so that no test score chooses it.
     """

@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 
 from experiments.protocol import CHANCE, LEVEL, Verdict
 
-#: Width of a figure in inches: its texts can be read in print, and on a phone, which scales it to its width.
+#: Width of a figure in inches: its texts can be read in print, and on a phone, which scales it to
+#: its width.
 WIDTH = 6.4
 STYLE = {
     "font.size": 8,
@@ -46,7 +47,8 @@ class Report:
     table: str
     #: Draws the figure.
     figure: Callable[[], Figure] | None = None
-    #: Sentence on the method and the best other for the page, and their figures; of the main experiments only.
+    #: Sentence on the method and the best other for the page, and their figures; of the main
+    #: experiments only.
     conclusion: str = ""
     compared: pd.DataFrame | None = None
     #: Data of the published figures, where they differ from ours.
@@ -65,7 +67,9 @@ def read_results(folder: Path) -> pd.DataFrame:
 
 
 def write_report(folder: Path, report: Report) -> None:
-    """Write table.md, README.md and the figure as SVG and PNG; the same report gives the same bytes."""
+    """Write table.md, README.md and the figure as SVG and PNG; the same report gives the same
+    bytes.
+    """
     (folder / "table.md").write_text(report.table + "\n", encoding="utf-8")
     lines = [
         f"# {report.title}",
@@ -75,7 +79,8 @@ def write_report(folder: Path, report: Report) -> None:
     ]
     if report.other_data:
         lines.append(
-            f"**Published figures are of other data**, here for orientation only: {report.other_data}."
+            "**Published figures are of other data**, here for orientation only:"
+            f" {report.other_data}."
         )
     if report.figure is not None:
         lines.append("![figure](figure.svg)")
@@ -93,7 +98,8 @@ def write_figure(path: Path, figure: Figure) -> None:
 
 
 def panels(n: int, columns: int, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
-    """Return a figure of n panels in rows of this height in inches; ``options`` are those of ``Figure.subplots``.
+    """Return a figure of n panels in rows of this height in inches; ``options`` are those of
+    ``Figure.subplots``.
 
     It is called and drawn with the parameters of STYLE.
     """
@@ -113,30 +119,34 @@ def conclusion(method: str, verdicts: Mapping[str, Verdict], where: str) -> str:
     better = sum(one.method > one.other and one.p < LEVEL for one in verdicts.values())
     worse = sum(one.method < one.other and one.p < LEVEL for one in verdicts.values())
     return (
-        f"{where} {method} is better than the best other (P < {digits(LEVEL, 2)}) in {better} of {len(verdicts)} "
-        f"comparisons, and worse in {worse}."
+        f"{where} {method} is better than the best other (P < {digits(LEVEL, 2)}) in {better} of"
+        f" {len(verdicts)} comparisons, and worse in {worse}."
     )
 
 
 def compared(method: str, verdicts: Mapping[str, Verdict], optimistic: pd.Series) -> pd.DataFrame:
-    """Return a line a data set: the method, the best other by inner score, and the rival with the best honest score.
+    """Return a line a data set: the method, the best other by inner score, and the rival with the
+    best honest score.
 
     ``optimistic`` are the scores of the method by data set.
     """
-    return pd.DataFrame([
-        {"method": method, "data": data, "optimistic": digits(optimistic[data])}
-        | {"honest": honest_score(one.method, optimistic[data])}
-        | {"best other, by inner score": one.best_other, "its honest": digits(one.other)}
-        | {"P of the difference": p_value(one.p)}
-        | {"highest honest of a rival": f"{digits(one.highest_score)} ({one.highest})"}
-        for data, one in verdicts.items()
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {"method": method, "data": data, "optimistic": digits(optimistic[data])}
+            | {"honest": honest_score(one.method, optimistic[data])}
+            | {"best other, by inner score": one.best_other, "its honest": digits(one.other)}
+            | {"P of the difference": p_value(one.p)}
+            | {"highest honest of a rival": f"{digits(one.highest_score)} ({one.highest})"}
+            for data, one in verdicts.items()
+        ]
+    )  # fmt: skip
 
 
 def draw_scores(ax: Axes, rows: pd.DataFrame, own: str) -> None:
     """Draw the optimistic and the honest score of each method, joined by a line, the best above.
 
-    Own methods are diamonds. The axis starts below the lowest score: from chance on it would show no differences.
+    Own methods are diamonds. The axis starts below the lowest score: from chance on it would show
+    no differences.
     """
     shown = (
         rows[rows["method"] != CHANCE]
@@ -188,7 +198,9 @@ def honest_score(honest: float, optimistic: float) -> str:
 
 
 def less(row: Mapping[str, Any] | pd.Series) -> str:
-    """Return the method's score less that of a row, with its P value; empty for the method itself."""
+    """Return the method's score less that of a row, with its P value; empty for the method
+    itself.
+    """
     return "" if pd.isna(row["p"]) else f"{digits(-row['difference'])} ({p_value(row['p'])})"
 
 

@@ -1,7 +1,8 @@
-"""Run the experiments of the papers: ``python -m experiments.run NAME|all|--list [--fast] [--output DIR]``.
+"""Run the experiments of the papers: ``python -m experiments.run NAME|all|--list [--fast] [--output
+DIR]``.
 
-What an earlier run finished in the same output is not computed again. Without ``--fast`` the tables are written into
-``experiments/papers/NAME``; with it nothing committed is written, only the output.
+What an earlier run finished in the same output is not computed again. Without ``--fast`` the tables
+are written into ``experiments/papers/NAME``; with it nothing committed is written, only the output.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def run(experiment: Experiment) -> None:
     report = module.report(read_results(folder), experiment.published)
     write_report(folder, report)
     print(
-        f"{experiment.name}: {report.verdict}; {time.monotonic() - started:.0f} s; {folder / 'README.md'}",
+        f"{experiment.name}: {report.verdict}; {time.monotonic() - started:.0f} s;"
+        f" {folder / 'README.md'}",
         flush=True,
     )
 

@@ -1,4 +1,6 @@
-"""Run a study on a cluster: the script that `ray submit` starts on the head node, see conf/cluster/local.yaml."""
+"""Run a study on a cluster: the script that `ray submit` starts on the head node, see
+conf/cluster/local.yaml.
+"""
 
 import os
 import sys

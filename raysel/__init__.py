@@ -83,7 +83,9 @@ __all__ = [
 
 
 class _Package(ModuleType):
-    """Package whose function `audit` is not hidden by the module of the command ``python -m raysel.audit``."""
+    """Package whose function `audit` is not hidden by the module of the command ``python -m
+    raysel.audit``.
+    """
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _HOME and isinstance(value, ModuleType)):
@@ -102,8 +104,8 @@ def __getattr__(name: str) -> Any:
         if str(error.name).partition(".")[0] == "raysel":
             raise
         raise ModuleNotFoundError(
-            f"raysel.{name} needs the module {error.name}, which is not installed; install raysel with its "
-            "dependencies: pip install raysel.",
+            f"raysel.{name} needs the module {error.name}, which is not installed; install raysel"
+            " with its dependencies: pip install raysel.",
             name=error.name,
         ) from error
 

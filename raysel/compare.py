@@ -1,4 +1,6 @@
-"""Command ``python -m raysel.compare``, which prints a comparison again, or joins those of several data sets."""
+"""Command ``python -m raysel.compare``, which prints a comparison again, or joins those of
+several data sets.
+"""
 
 import sys
 

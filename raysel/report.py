@@ -1,4 +1,6 @@
-"""Command ``python -m raysel.report``, which writes the report of a study or a comparison as one HTML file."""
+"""Command ``python -m raysel.report``, which writes the report of a study or a comparison as one
+HTML file.
+"""
 
 import sys
 

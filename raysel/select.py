@@ -1,4 +1,6 @@
-"""Command ``python -m raysel.select``, which exports the ranking of a finished study and the features it selects."""
+"""Command ``python -m raysel.select``, which exports the ranking of a finished study and the
+features it selects.
+"""
 
 import sys
 

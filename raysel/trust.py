@@ -1,4 +1,6 @@
-"""Command ``python -m raysel.trust``, which trusts the models of a study that another account has written."""
+"""Command ``python -m raysel.trust``, which trusts the models of a study that another account
+has written.
+"""
 
 import sys
 

@@ -1,7 +1,8 @@
-"""Files that a stranger may send to exhaust the memory, have code run or have files read or written elsewhere.
+"""Files that a stranger may send to exhaust the memory, have code run or have files read or written
+elsewhere.
 
-Each function writes files of one format into a folder, all small, and returns for each its name and a part of the
-message that refuses it under a limit of `LIMIT` bytes.
+Each function writes files of one format into a folder, all small, and returns for each its name and
+a part of the message that refuses it under a limit of `LIMIT` bytes.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ import scipy.io
 import scipy.sparse
 from PIL import Image
 
-#: The limit of memory under which the files are refused, and one that only a file which claims it exceeds.
+#: The limit of memory under which the files are refused, and one that only a file which claims it
+#: exceeds.
 LIMIT = 2**26
 #: Name of the file that code in a file would write.
 EXECUTED = "executed"
-_TOO_MUCH = "above the limit of 64.0 MiB. If you trust the file, set the environment variable RAYSEL_MAX_DATA_BYTES"
+_TOO_MUCH = (
+    "above the limit of 64.0 MiB. If you trust the file, set the environment variable"
+    " RAYSEL_MAX_DATA_BYTES"
+)
 #: Refused by its size, or because memory for it was refused first.
 _TOO_LARGE = "the limit of 64.0 MiB"
 _CELLS = LIMIT // 8 + 1000  # a byte each in a file, eight bytes each in memory
@@ -142,7 +147,9 @@ def npz(folder: Path) -> dict[str, str]:
 
 
 def mat(folder: Path) -> dict[str, str]:
-    """Compressed variables that claim, or unpack to, more than the memory, and sparse matrices without values."""
+    """Compressed variables that claim, or unpack to, more than the memory, and sparse matrices
+    without values.
+    """
     y = np.arange(4) % 2
     scipy.io.savemat(
         folder / "bomb.mat",
@@ -170,7 +177,9 @@ def mat(folder: Path) -> dict[str, str]:
 
 
 def hdf5(folder: Path) -> dict[str, str]:
-    """Compressed arrays, a chunk that unpacks to a gigabyte, texts of very different lengths, a sparse matrix."""
+    """Compressed arrays, a chunk that unpacks to a gigabyte, texts of very different lengths, a
+    sparse matrix.
+    """
     y = np.arange(4) % 2
     with h5py.File(folder / "bomb.h5", "w") as file:
         file.create_dataset(
@@ -209,7 +218,9 @@ def _deflated(n_mib: int) -> bytes:
 
 
 def tables(folder: Path) -> dict[str, str]:
-    """Parquet and Arrow files of which some bytes stand for millions of values, and text tables of many columns."""
+    """Parquet and Arrow files of which some bytes stand for millions of values, and text tables
+    of many columns.
+    """
     ones = pa.array(np.ones(_CELLS, np.int8))
     pa.parquet.write_table(pa.table({"a": ones, "y": ones}), folder / "rle.parquet")
     pa.parquet.write_table(
@@ -276,7 +287,9 @@ def tables(folder: Path) -> dict[str, str]:
 
 
 def images(folder: Path) -> dict[str, str]:
-    """Folders with an image that is a bomb, with links to one image, and with links to folders and to themselves."""
+    """Folders with an image that is a bomb, with links to one image, and with links to folders
+    and to themselves.
+    """
     for name in ("bomb", "links", "loop", "itself"):
         for kind in ("cat", "dog"):
             (folder / name / kind).mkdir(parents=True)
@@ -323,7 +336,9 @@ def _pickled(folder: Path) -> bytes:
 
 
 def configurations(folder: Path) -> dict[str, str]:
-    """YAML that expands, nests or runs code; what else is refused is in ``tests/config/test_loading.py``."""
+    """YAML that expands, nests or runs code; what else is refused is in
+    ``tests/config/test_loading.py``.
+    """
     laughs = "a: &a [x, x]\n" + "".join(
         f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
     )

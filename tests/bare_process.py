@@ -1,4 +1,6 @@
-"""Imported by a process that a test starts: it uploads nothing to MLflow and writes no report, for they take 10 s."""
+"""Imported by a process that a test starts: it uploads nothing to MLflow and writes no report,
+for they take 10 s.
+"""
 
 import sys
 from types import SimpleNamespace

@@ -1,4 +1,6 @@
-"""A study for clusters: its fits wait while a file says so, so that it can be stopped between two trials."""
+"""A study for clusters: its fits wait while a file says so, so that it can be stopped between
+two trials.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,9 @@ import pytest
 import yaml
 from small_studies import raw_config, resume_offline, run_offline, timeless, write_digits
 
-#: A method of the user's own, in the folder of the study. While the file is there each fit takes so long that an outer
-#: fold is a batch of its own, which no waiting one keeps back; while the file holds anything, no fit goes on.
+#: A method of the user's own, in the folder of the study. While the file is there each fit takes so
+#: long that an outer fold is a batch of its own, which no waiting one keeps back; while the file
+#: holds anything, no fit goes on.
 _METHOD = """
 import os, time
 from contextlib import suppress
@@ -53,7 +56,9 @@ def write_study(work: Path, hold: Path) -> None:
 
 
 def bare_commands(folder: Path, more: str = "") -> str:
-    """Write what makes commands upload and report nothing, and more, and return their PYTHONPATH."""
+    """Write what makes commands upload and report nothing, and more, and return their
+    PYTHONPATH.
+    """
     folder.mkdir(exist_ok=True)
     (folder / "sitecustomize.py").write_text(_BARE + more, encoding="utf-8")
     return f"{Path(__file__).parents[1]}:{folder}"
@@ -73,7 +78,9 @@ def go_on_alone(work: Path, folder: Path) -> None:
 
 @contextmanager
 def _in_this_process(work: Path) -> Iterator[dict[str, Any]]:
-    """Give the study's configuration to this process, which may have no method of another study, and never waits."""
+    """Give the study's configuration to this process, which may have no method of another study,
+    and never waits.
+    """
     sys.modules.pop("held", None)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(work)

@@ -1,19 +1,22 @@
-"""Measures of the code, the same before and after a change: ``python tests/code_size.py [ROOT] [--collect] [--walk]``.
+"""Measures of the code, the same before and after a change: ``python tests/code_size.py [ROOT]
+[--collect] [--walk]``.
 
 Lines
-    A code line holds code other than a docstring. A docstring is any string that stands alone as a statement, and all
-    of its lines count. A comment line holds a comment only. The rest is blank.
+    A code line holds code other than a docstring. A docstring is any string that stands alone as a
+    statement, and all of its lines count. A comment line holds a comment only. The rest is blank.
 Rooms
-    A room is a package or a module directly in ``raysel/``. ``raysel/__init__.py`` is the room ``raysel``, with the
-    modules that do nothing but start a command of ``raysel/cli``; the whole of ``experiments/`` is one more. An arrow
-    is an ordered pair of rooms of which the first imports the second, anywhere in a file, for types only or not; an
-    import by name is none. A circle is a group of rooms, or of files, that import each other. The floor of a room is
-    the number of rooms in the longest chain of arrows down from it, those of circles left out. Up is an arrow to a
-    room on the same or a higher floor. Folders are those of ``raysel/`` at any depth that hold modules.
+    A room is a package or a module directly in ``raysel/``. ``raysel/__init__.py`` is the room
+    ``raysel``, with the modules that do nothing but start a command of ``raysel/cli``; the whole of
+    ``experiments/`` is one more. An arrow is an ordered pair of rooms of which the first imports
+    the second, anywhere in a file, for types only or not; an import by name is none. A circle is a
+    group of rooms, or of files, that import each other. The floor of a room is the number of rooms
+    in the longest chain of arrows down from it, those of circles left out. Up is an arrow to a room
+    on the same or a higher floor. Folders are those of ``raysel/`` at any depth that hold modules.
 Walk
-    With ``--walk``, ``run_study`` runs a small study in one process, whose main thread is watched. Files are those of
-    raysel with a function, or a method, that is handed the configuration: an object of `CARRIERS`, or the mapping
-    itself. Climbs are the different steps from one such call to the next that lead to a file on a higher floor.
+    With ``--walk``, ``run_study`` runs a small study in one process, whose main thread is watched.
+    Files are those of raysel with a function, or a method, that is handed the configuration: an
+    object of `CARRIERS`, or the mapping itself. Climbs are the different steps from one such call
+    to the next that lead to a file on a higher floor.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-#: Paths of the code that presents results, in the package; edit them when rooms are renamed or moved.
+#: Paths of the code that presents results, in the package; edit them when rooms are renamed or
+#: moved.
 PRESENTING = (
     *("results", "cli", "tracking/mlflow_view.py"),
     *("display", "comparison"),  # packages until version 0.7
@@ -80,7 +84,9 @@ def lines(path: Path) -> Counter[str]:
 
 
 def modules(root: Path) -> dict[str, Path]:
-    """Path of each module of the package by its full name, and of each file of the experiments by its path."""
+    """Path of each module of the package by its full name, and of each file of the experiments
+    by its path.
+    """
     found = {}
     for path in sorted((root / "raysel").rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
@@ -142,7 +148,9 @@ def floors(graph: Graph, arrows: list[tuple[str, str]]) -> dict[str, int]:
 
 
 def walk(root: Path, known: dict[str, Path]) -> list[str]:
-    """Follow the configuration through a small study: modules that are handed it, in their order."""
+    """Follow the configuration through a small study: modules that are handed it, in their
+    order.
+    """
     sys.path.insert(0, str(root))
     names, visits = {str(path): name for name, path in known.items()}, []
     with tempfile.TemporaryDirectory() as folder:
@@ -211,7 +219,8 @@ def main() -> None:
     )
     up = sum(floor[a] <= floor[b] for a, b in arrows)
     print(
-        f"arrows: {len(arrows)} up: {up} circles of rooms: {len(circles(rooms))} of files: {len(circles(files))}"
+        f"arrows: {len(arrows)} up: {up} circles of rooms: {len(circles(rooms))} of files:"
+        f" {len(circles(files))}"
     )
     folders = grouped({name: files[name] for name in sizes}, lambda name: str(known[name].parent))
     print(
@@ -236,7 +245,8 @@ def main() -> None:
     tests = [path.read_text(encoding="utf-8") for path in (root / "tests").rglob("*.py")]
     functions = len(re.findall(r"^ *def test_", "\n".join(tests), re.MULTILINE))
     print(
-        f"tests: {sum(text.count(chr(10)) for text in tests)} lines, {len(tests)} files, {functions} functions"
+        f"tests: {sum(text.count(chr(10)) for text in tests)} lines, {len(tests)} files,"
+        f" {functions} functions"
     )
     if options.collect:
         command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]

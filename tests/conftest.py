@@ -1,4 +1,6 @@
-"""What every test may use: the real data sets, read where RAYSEL_DATA says, Ray started once, a finished study."""
+"""What every test may use: the real data sets, read where RAYSEL_DATA says, Ray started once, a
+finished study.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from threadpoolctl import threadpool_limits
 
 from raysel.tracking import upload_process
 
-#: Files beside tests/run that use the finished study or upload, for which each process starts others.
+#: Files beside tests/run that use the finished study or upload, for which each process starts
+#: others.
 SHARING = {
     "tests/cli/test_select.py",
     "tests/cli/test_summary.py",
@@ -31,7 +34,8 @@ SHARING = {
     "tests/tracking/test_mlflow_runs.py",
 }
 PACKAGE = Path(__file__).resolve().parent.parent / "raysel"
-#: Files whose slow tests take longest, which begin first: those that wait for others between those that compute.
+#: Files whose slow tests take longest, which begin first: those that wait for others between those
+#: that compute.
 FIRST = (
     "tests/test_cluster_launch.py",
     "tests/experiments/test_papers.py",
@@ -77,7 +81,9 @@ class Doctests:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collect_file(self, file_path: Path) -> Iterator[None]:
-        """Look for examples in the package's files that have some: other files would be imported for nothing."""
+        """Look for examples in the package's files that have some: other files would be imported
+        for nothing.
+        """
         collectors = yield
         if file_path.is_relative_to(PACKAGE) and ">>> " in file_path.read_text(encoding="utf-8"):
             return collectors
@@ -93,7 +99,9 @@ class Doctests:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the same examples in every quick run, half as many as usual, and let none fail for its time."""
+    """Draw the same examples in every quick run, half as many as usual, and let none fail for
+    its time.
+    """
     config.pluginmanager.register(Doctests(), "raysel-doctests")
     if (
         "PYTEST_XDIST_WORKER" in os.environ
@@ -125,9 +133,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups afterwards
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin the slow tests with the longest, end with those that any process runs, and group the others.
+    """Begin the slow tests with the longest, end with those that any process runs, and group the
+    others.
 
-    The processes take them in this order only with ``--no-loadscope-reorder``: else the largest groups come first.
+    The processes take them in this order only with ``--no-loadscope-reorder``: else the largest
+    groups come first.
     """
     if config.option.markexpr == "not slow":
         return
@@ -147,12 +157,16 @@ def file_of(item: pytest.Item) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection() -> None:
-    """Collect no garbage while the tests are collected: to walk all the objects that stay takes half of the time."""
+    """Collect no garbage while the tests are collected: to walk all the objects that stay takes
+    half of the time.
+    """
     gc.disable()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Collect it again, but for what stays, and refuse a pytest with which no groups would be made."""
+    """Collect it again, but for what stays, and refuse a pytest with which no groups would be
+    made.
+    """
     gc.freeze()
     gc.enable()
     if session.config.getoption("loadgroup", False):  # in a process of pytest-xdist
@@ -163,7 +177,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> None:
-    """Let SIGINT and SIGHUP reach the tests' process: started in the background or by nohup it would ignore them."""
+    """Let SIGINT and SIGHUP reach the tests' process: started in the background or by nohup it
+    would ignore them.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -178,7 +194,9 @@ def no_waiting_for_the_disk() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep the stores that the tests use, and their key, elsewhere than in the user's home folder."""
+    """Keep the stores that the tests use, and their key, elsewhere than in the user's home
+    folder.
+    """
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
     os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("config"))
 
@@ -197,7 +215,9 @@ def own_upload_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def prompt_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the load of the machine neither end nor slow down the uploads of commands that the test starts."""
+    """Let the load of the machine neither end nor slow down the uploads of commands that the
+    test starts.
+    """
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "prompt"), prepend=os.pathsep)
 
 
@@ -234,13 +254,17 @@ def without_mlflow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def without_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write no report.html of a study, whose figures take seconds: tests/results has the tests of reports."""
+    """Write no report.html of a study, whose figures take seconds: tests/results has the tests
+    of reports.
+    """
     monkeypatch.setattr("raysel.results.page.report.write_final_report", lambda _: None)
 
 
 @pytest.fixture(scope="session")
 def finished_study(tmp_path_factory: pytest.TempPathFactory) -> CommandRun:
-    """One study run by the command line in this process, in a folder of its own with its MLflow store."""
+    """One study run by the command line in this process, in a folder of its own with its MLflow
+    store.
+    """
     from raysel.tune import main  # noqa: PLC0415
 
     folder = tmp_path_factory.mktemp("finished")

@@ -1,4 +1,6 @@
-"""Directories of finished studies and comparisons, damaged, and what the commands that read them must come to."""
+"""Directories of finished studies and comparisons, damaged, and what the commands that read them
+must come to.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def doors(study: Path) -> list[tuple[str, ...]]:
 
 
 def said(words: tuple[str, ...]) -> str:
-    """Return what a command prints in place of a sentence, a fault of raysel's own; empty if it ends as it should."""
+    """Return what a command prints in place of a sentence, a fault of raysel's own; empty if it
+    ends as it should.
+    """
     status, _, text = streams_of(*words)
     is_told = status == 0 or text.strip()
     fault = "has a fault" in text or "Traceback" in text

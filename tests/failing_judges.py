@@ -10,7 +10,9 @@ from sklearn.neighbors import NearestCentroid
 
 
 class Picky(ClassifierMixin, BaseEstimator):
-    """Nearest centroid that takes so many features and samples at most, whatever it raises of others."""
+    """Nearest centroid that takes so many features and samples at most, whatever it raises of
+    others.
+    """
 
     def __init__(
         self, features: int = 1000, samples: int = 1000, error: type[BaseException] = ValueError

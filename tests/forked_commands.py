@@ -1,4 +1,6 @@
-"""Commands of Python that are forked from the process which starts them, and has imported what they import."""
+"""Commands of Python that are forked from the process which starts them, and has imported what
+they import.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ import pytest
 
 
 class Command(subprocess.Popen):
-    """Start of a process, which for ``python script arguments`` and ``python -m module arguments`` is forked only."""
+    """Start of a process, which for ``python script arguments`` and ``python -m module
+    arguments`` is forked only.
+    """
 
     def __init__(
         self, command: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any
@@ -46,7 +50,9 @@ def fork_commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _run(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a command in this process, whose files and folder are the command's already, and end it."""
+    """Run a command in this process, whose files and folder are the command's already, and end
+    it.
+    """
     os.closerange(3, 256)  # by which the parent learns that the command has started
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     gc.enable()

@@ -1,4 +1,6 @@
-"""Uploads to MLflow by processes that are forked from one which has imported MLflow, because that takes seconds."""
+"""Uploads to MLflow by processes that are forked from one which has imported MLflow, because
+that takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class ForkedProcess:
 
 @cache
 def start_server() -> None:
-    """Start the process that others are forked from, which finds the tests' modules by this variable only."""
+    """Start the process that others are forked from, which finds the tests' modules by this
+    variable only.
+    """
     with pytest.MonkeyPatch.context() as changed:
         changed.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
         forkserver.ensure_running()

@@ -1,7 +1,9 @@
-"""Hosts of a network on one machine, made of namespaces: each has its own address, processes, /tmp, home and sshd.
+"""Hosts of a network on one machine, made of namespaces: each has its own address, processes, /tmp,
+home and sshd.
 
-A host that is killed takes all of its processes with it, and a command that stops every Ray of a host, as ``ray up``
-does, reaches no other host's. The tests' own process is outside: it is the terminal of a user, at `Network.terminal`.
+A host that is killed takes all of its processes with it, and a command that stops every Ray of a
+host, as ``ray up`` does, reaches no other host's. The tests' own process is outside: it is the
+terminal of a user, at `Network.terminal`.
 """
 
 from __future__ import annotations
@@ -22,10 +24,15 @@ REPOSITORY = Path(__file__).parents[1]
 #: Commands of Debian's iproute2, openssh-server, openssh-client, rsync and util-linux.
 _COMMANDS = ("ip", "sshd", "ssh", "ssh-keygen", "rsync", "unshare", "nsenter")
 _SBIN = "/usr/sbin:/sbin"
-#: First process of a host: it waits, and lets the kernel reap the processes whose parents have ended.
-_INIT = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); print(flush=True)\nwhile True: signal.pause()"
+#: First process of a host: it waits, and lets the kernel reap the processes whose parents have
+#: ended.
+_INIT = (
+    "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); print(flush=True)\nwhile True:"
+    " signal.pause()"
+)
 
-#: ``ray start`` without what no test uses: the import of Ray Serve, the API server and modules of the dashboard.
+#: ``ray start`` without what no test uses: the import of Ray Serve, the API server and modules of
+#: the dashboard.
 _RAY_START = """
 import sys
 import ray._private.node, ray._private.utils
@@ -160,7 +167,9 @@ class Host:
         self._start_sshd()
 
     def _own_files(self) -> list[str]:
-        """Return the commands that give root a home of this host, and every login this Python's commands."""
+        """Return the commands that give root a home of this host, and every login this Python's
+        commands.
+        """
         passwd, profile = self.folder / "passwd", self.folder / "profile"
         lines = Path("/etc/passwd").read_text(encoding="utf-8").splitlines()[1:]
         passwd.write_text(
@@ -171,7 +180,9 @@ class Host:
         return [f"mount --bind {shlex.quote(str(file))} /etc/{file.name}" for file in own]
 
     def _names(self) -> list[Path]:
-        """Return the files that name the hosts: Ray asks for its host's name, and waits 20 s for an absent server."""
+        """Return the files that name the hosts: Ray asks for its host's name, and waits 20 s for
+        an absent server.
+        """
         hosts, resolver = self._network.folder / "hosts", self._network.folder / "resolv.conf"
         line = f"{self.address} {self.name}\n"
         known = hosts.read_text(encoding="utf-8") if hosts.exists() else "127.0.0.1 localhost\n"
@@ -181,7 +192,9 @@ class Host:
         return [hosts, resolver]
 
     def _own_tmp(self) -> list[str]:
-        """Return the commands that give the host a /tmp of its own, which shows Python, the code and the network."""
+        """Return the commands that give the host a /tmp of its own, which shows Python, the code
+        and the network.
+        """
         own = self.folder / "tmp"
         commands = []
         for path in {Path(sys.prefix), REPOSITORY, self._network.folder}:
@@ -202,18 +215,21 @@ class Host:
             _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key))
         shutil.copy(self._network.key.with_suffix(".pub"), keys)
         settings.write_text(
-            f"HostKey {key}\nAuthorizedKeysFile {keys}\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n"
-            "PermitRootLogin prohibit-password\nMaxStartups 100\n",
+            f"HostKey {key}\nAuthorizedKeysFile {keys}\nStrictModes no\nUsePAM"
+            " no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\nMaxStartups 100\n",
             encoding="utf-8",
         )
-        # In a mount namespace, where the folder that sshd needs is made on a file system of the host's own.
+        # In a mount namespace, where the folder that sshd needs is made on a file system of the
+        # host's own.
         self.run(
             f"mount -t tmpfs tmpfs /run && mkdir -p /run/sshd && $(command -v sshd) -f {settings}"
         )
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment of the host's commands: of the tests' the language, and what makes their numbers the same."""
+        """Environment of the host's commands: of the tests' the language, and what makes their
+        numbers the same.
+        """
         kept = (
             "LANG",
             "OPENBLAS_CORETYPE",

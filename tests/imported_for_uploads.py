@@ -1,6 +1,8 @@
-"""What each upload to MLflow imports and makes, once for all that are forked: the libraries and an empty store.
+"""What each upload to MLflow imports and makes, once for all that are forked: the libraries and an
+empty store.
 
-A store that another program has locked is waited for in short turns, not in those of twenty seconds that MLflow takes.
+A store that another program has locked is waited for in short turns, not in those of twenty seconds
+that MLflow takes.
 """
 
 import mlflow.sklearn  # noqa: F401

@@ -10,7 +10,9 @@ from sklearn.linear_model import LogisticRegression
 
 
 def kill_this_worker(driver: int, once: Path | None) -> None:
-    """End a worker process by SIGKILL, once where a file marks that it was done, and never the driver."""
+    """End a worker process by SIGKILL, once where a file marks that it was done, and never the
+    driver.
+    """
     if os.getpid() == driver or (once is not None and once.exists()):
         return
     if once is not None:

@@ -1,4 +1,6 @@
-"""Small random problems for Hypothesis: samples of several classes, some features constant or copies."""
+"""Small random problems for Hypothesis: samples of several classes, some features constant or
+copies.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from hypothesis import strategies as st
 
 @st.composite
 def labelled_samples(draw, least_per_class=1, most_classes=4, most_features=6):
-    """X and y with classes of different sizes; the last two features are a copy of the first and a constant."""
+    """X and y with classes of different sizes; the last two features are a copy of the first and
+    a constant.
+    """
     sizes = draw(st.lists(st.integers(least_per_class, 7), min_size=2, max_size=most_classes))
     sizes[0] = max(sizes[0], 2)
     d = draw(st.integers(1, most_features))

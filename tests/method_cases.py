@@ -1,4 +1,6 @@
-"""The methods that the conformance suite is run on, a line each: fast parameters, and what no class declares."""
+"""The methods that the conformance suite is run on, a line each: fast parameters, and what no
+class declares.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from raysel.testing import MethodCase
 #: Aggregate pools tasks whose samples it pads with zeros: columns of one place are one feature.
 POOLED = {
     "feature_order[[]tasks]": "the tasks' features are pooled by their place",
-    "constant_features[[]tasks]": "a feature that is constant in its own task has the score of its place in the others",
+    "constant_features[[]tasks]": (
+        "a feature that is constant in its own task has the score of its place in the others"
+    ),
 }
 #: Bootstraps and candidate features are drawn by position.
 BY_POSITION = dict.fromkeys(
@@ -191,8 +195,8 @@ CASES = [
 ]
 
 
-#: Methods whose checks are quick, one of each base class of raysel and role of scikit-learn's, and the data sets that
-#: they are quick on: together all of the suite's.
+#: Methods whose checks are quick, one of each base class of raysel and role of scikit-learn's, and
+#: the data sets that they are quick on: together all of the suite's.
 QUICK = {
     "smr": ("tensors of order 3, 2 classes", "matrices, 3 classes"),
     "smml": ("modalities, 3 classes", "modalities, 3 labels"),

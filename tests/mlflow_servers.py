@@ -1,4 +1,6 @@
-"""Servers that MLflow needs on several machines, started here: PostgreSQL, and the services of the compose file."""
+"""Servers that MLflow needs on several machines, started here: PostgreSQL, and the services of
+the compose file.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ COMPOSE = Path(__file__).resolve().parent.parent / "conf" / "cluster" / "mlflow-
 
 
 def local_study(folder: Path, **changes: Any) -> CommandRun:
-    """A study of `raw_config` that was run here, without Ray and MLflow, beside its data and its few.yaml."""
+    """A study of `raw_config` that was run here, without Ray and MLflow, beside its data and its
+    few.yaml.
+    """
     write_digits(folder / "few.npz")
     write_yaml(folder / "few.yaml", **changes)
     with contextlib.chdir(folder):
@@ -74,9 +78,9 @@ def runs_in(uri: str, experiment: str) -> list[str]:
 def rounded(metrics: Mapping[str, float]) -> dict[str, float]:
     """Metrics as MLflow has them: four digits, but whole numbers and objectives as they are."""
     return {
-        key: value
-        if key.startswith("objective") or value == round(value)
-        else float(f"{value:.3e}")
+        key: (
+            value if key.startswith("objective") or value == round(value) else float(f"{value:.3e}")
+        )
         for key, value in metrics.items()
     }
 
@@ -93,7 +97,9 @@ def compose() -> dict[str, Any]:
 
 
 def postgresql_binaries() -> Path:
-    """Folder of the programs of the newest PostgreSQL; skips the test where that cannot be started."""
+    """Folder of the programs of the newest PostgreSQL; skips the test where that cannot be
+    started.
+    """
     found = sorted(
         Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3])
     )
@@ -108,7 +114,9 @@ def postgresql_binaries() -> Path:
 
 
 class Postgres:
-    """PostgreSQL on loopback in a temporary folder, whose user mlflow needs a password; not run by root."""
+    """PostgreSQL on loopback in a temporary folder, whose user mlflow needs a password; not run
+    by root.
+    """
 
     def __init__(self) -> None:
         self._bin = postgresql_binaries()
@@ -133,7 +141,10 @@ class Postgres:
             str(words),
             "-N",
         )
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder} -c fsync=off"
+        options = (
+            f"-p {self.port} -c listen_addresses=127.0.0.1 -c"
+            f" unix_socket_directories={self._folder} -c fsync=off"
+        )
         self._run(
             "pg_ctl", "-D", str(data), "-w", "-l", str(self._folder / "log"), "-o", options, "start"
         )
@@ -174,7 +185,9 @@ class Postgres:
 
 @contextlib.contextmanager
 def composed_server(postgres: Postgres, folder: Path) -> Iterator[tuple[str, str]]:
-    """Run the very command of the compose file with its places moved; yields the address and admin's password."""
+    """Run the very command of the compose file with its places moved; yields the address and
+    admin's password.
+    """
     port, admin = free_port(), secrets.token_hex(12)
     for name, value in {
         "postgres_password": postgres.password,

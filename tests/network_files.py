@@ -1,7 +1,8 @@
 """File system that shows a folder as a file server without locks does, mounted through FUSE.
 
-flock fails with ENOLCK; the answer to each first rename onto a name is lost, so that the repeated call says ENOENT; the
-first read of a file that was replaced since it was last opened fails with ESTALE; the server's clock is an hour ahead.
+flock fails with ENOLCK; the answer to each first rename onto a name is lost, so that the repeated
+call says ENOENT; the first read of a file that was replaced since it was last opened fails with
+ESTALE; the server's clock is an hour ahead.
 """
 
 from __future__ import annotations

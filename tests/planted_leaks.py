@@ -23,7 +23,9 @@ def table(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] = (), **fields: o
 def with_columns(
     data: Dataset, columns: dict[str, np.ndarray], rows: np.ndarray | None = None
 ) -> Dataset:
-    """The table with further columns in front, as a file has an index, and rows in another order."""
+    """The table with further columns in front, as a file has an index, and rows in another
+    order.
+    """
     rows = np.arange(data.n_samples) if rows is None else rows
     X = np.hstack([np.stack(list(columns.values()), axis=1).astype(float), data.X])[rows]
     return table(X, data.y[rows], (*columns, *data.feature_names))
@@ -36,7 +38,9 @@ def sorted_by_class(data: Dataset) -> Dataset:
 
 
 def subjects(y: np.ndarray, each: int) -> np.ndarray:
-    """A subject for each sample, numbered in the order of the classes; some samples of one class each."""
+    """A subject for each sample, numbered in the order of the classes; some samples of one class
+    each.
+    """
     numbers = np.empty(len(y), dtype=int)
     start = 0
     for label in np.unique(y):
@@ -249,7 +253,9 @@ OF_QUANTITY: dict[str, tuple[Planting, str]] = {
 
 
 def interleaved(data: Dataset, rng: np.random.Generator) -> Dataset:
-    """Eight noisy copies of each of 30 samples, measured in turn, each sample with a random label."""
+    """Eight noisy copies of each of 30 samples, measured in turn, each sample with a random
+    label.
+    """
     rows = np.tile(rng.choice(data.n_samples, 30, replace=False), 8)
     X = data.X[rows] + data.X.std(axis=0) * rng.standard_normal((240, data.n_features))
     return table(X, np.tile(rng.permutation(np.arange(30) % 3), 8), data.feature_names)

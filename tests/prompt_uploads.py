@@ -1,7 +1,8 @@
-"""Imported by a command that a test starts: its upload to MLflow goes on beside the tests as fast as these do.
+"""Imported by a command that a test starts: its upload to MLflow goes on beside the tests as fast
+as these do.
 
-A user's upload leaves the processors to the solvers, and is given up after a minute without progress. On a machine that
-other tests keep busy it would not even have imported MLflow by then.
+A user's upload leaves the processors to the solvers, and is given up after a minute without
+progress. On a machine that other tests keep busy it would not even have imported MLflow by then.
 """
 
 import math

@@ -34,8 +34,9 @@ SECONDS = 600
 def run(commands: Sequence[Sequence[str]], folder: str, log: str, *, on_ray: bool) -> None:
     """Run scripts as ``python script arguments`` does in a folder, with their output in a file.
 
-    Reports and MLflow take seconds and have tests: only the scripts on Ray, which wait for all of their runs, write to
-    it, by processes that are forked. So are the commands of the others, which write none either.
+    Reports and MLflow take seconds and have tests: only the scripts on Ray, which wait for all of
+    their runs, write to it, by processes that are forked. So are the commands of the others, which
+    write none either.
     """
     changed = pytest.MonkeyPatch()
     changed.setattr(report, "write_final_report", lambda _: None)

@@ -1,4 +1,6 @@
-"""Comparisons small enough for tests: a few serial studies on the same folds, run one by one or by configuration."""
+"""Comparisons small enough for tests: a few serial studies on the same folds, run one by one or
+by configuration.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def read_members(folder: Path) -> dict[str, Any]:
 
 
 def run_member(study: Study, folder: Path) -> None:
-    """Run a study without MLflow, and write what opens as a finished one: its journal and its plan."""
+    """Run a study without MLflow, and write what opens as a finished one: its journal and its
+    plan.
+    """
     folder.mkdir(parents=True)
     (folder / "plan.json").write_text(json.dumps(study.plan.to_json()))
     _, refits, journal = run_serially(study, folder)  # trials, as they ended
@@ -87,7 +91,9 @@ def run_member(study: Study, folder: Path) -> None:
 
 
 def change_refits(folder: Path, change: Callable[[Record, int], None]) -> None:
-    """Change the outer refits in a study's journal: the record, and the number of its outer fold."""
+    """Change the outer refits in a study's journal: the record, and the number of its outer
+    fold.
+    """
     lines = list(read_journal(folder / "journal.jsonl"))
     outer = [line for line in lines if line["kind"] == "refit" and line["fold"] != "final"]
     for number, line in enumerate(outer):

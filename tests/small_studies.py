@@ -32,8 +32,9 @@ __all__ = ["Refit", "compute", "quiet_log", "timeless"]  # the rest is defined h
 
 CLASSES, EACH = 4, 20
 
-#: The second configuration, which the seed of `raw_config` tries first, is null at once; the others no machine brings
-#: to their end: the gap that ``tol`` asks to be 0 is a bound that allows for rounding.
+#: The second configuration, which the seed of `raw_config` tries first, is null at once; the others
+#: no machine brings to their end: the gap that ``tol`` asks to be 0 is a bound that allows for
+#: rounding.
 ENDLESS = {
     "name": "smml",
     "params": {"gamma2": 0.01, "tol": 0.0, "max_iter": 10_000_000},
@@ -84,7 +85,9 @@ def upload_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Watcher:
-    """Listener that keeps the phases it is shown, and interrupts at the n-th call or at a phase that starts so."""
+    """Listener that keeps the phases it is shown, and interrupts at the n-th call or at a phase
+    that starts so.
+    """
 
     def __init__(
         self, call: int = 0, phase: str | None = None, number: int = signal.SIGINT
@@ -143,10 +146,12 @@ def write_digits(
 
 
 def raw_config(path: Path | str = "few.npz", **changes: Any) -> dict[str, Any]:
-    """A small study of a file as plain data; a change is named section__key, or by a section's name.
+    """A small study of a file as plain data; a change is named section__key, or by a section's
+    name.
 
-    A command runs it in this process; on Ray it is one trial at a time, for each worker imports for seconds.
-    ``search={}`` runs on Ray, as many as there are cores. Pictures take seconds: only for who asks for ``pictures``.
+    A command runs it in this process; on Ray it is one trial at a time, for each worker imports for
+    seconds. ``search={}`` runs on Ray, as many as there are cores. Pictures take seconds: only for
+    who asks for ``pictures``.
     """
     raw: dict[str, Any] = {
         "name": "few",
@@ -185,7 +190,9 @@ def make_study(path: Path, **changes: Any) -> Study:
 def run_on_ray(
     study: Study, folder: Path
 ) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
-    """Run the study on the Ray that is up, without MLflow: trials by id, refits, the journal's records in order."""
+    """Run the study on the Ray that is up, without MLflow: trials by id, refits, the journal's
+    records in order.
+    """
     from raysel.execution.ray.executor import RayExecutor  # noqa: PLC0415 - Ray only for who needs it
 
     return run_by(RayExecutor(study, None), study, folder)

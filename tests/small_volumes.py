@@ -1,4 +1,6 @@
-"""Tables of NIfTI files of generated volumes, with a mask and a planted region where two classes differ."""
+"""Tables of NIfTI files of generated volumes, with a mask and a planted region where two classes
+differ.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def random_affine(rng: np.random.Generator) -> np.ndarray:
 
 
 def write_volumes(folder: Path, n: int = 24, seed: int = 0) -> Volumes:
-    """Smooth noise of unit variance in an ellipsoid; in a ball inside it the second class is larger by 3."""
+    """Smooth noise of unit variance in an ellipsoid; in a ball inside it the second class is
+    larger by 3.
+    """
     import nibabel  # noqa: PLC0415 - tests are skipped without it
 
     rng = np.random.default_rng(seed)

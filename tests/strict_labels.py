@@ -1,4 +1,6 @@
-"""Classifiers that take the labels 0 to k - 1 only, as those of boosting libraries and of neural networks do."""
+"""Classifiers that take the labels 0 to k - 1 only, as those of boosting libraries and of neural
+networks do.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ class StrictClassifier(LogisticRegression):
 
 
 class UntaggedStrict(BaseEstimator):
-    """Nearest mean of classes that does not say what it is, and predicts the number of the class."""
+    """Nearest mean of classes that does not say what it is, and predicts the number of the
+    class.
+    """
 
     def __init__(self, power=2):
         self.power = power

@@ -58,18 +58,21 @@ def small_but_telling(seed, scale, n=300):
     """Three features of noise, and one of far smaller scale that alone tells two classes apart."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
-    return np.column_stack(
-        [rng.standard_normal((n, 3)), scale * (y + 0.25 * rng.standard_normal(n))]
-    ), y
+    return (
+        np.column_stack([rng.standard_normal((n, 3)), scale * (y + 0.25 * rng.standard_normal(n))]),
+        y,
+    )
 
 
 def make_task(seed, n=60, D=10, c=4):
     """One task of n samples, D features and c classes."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % c
-    return rng.standard_normal((c, D))[y] + rng.standard_normal((n, D)) @ rng.standard_normal(
-        (D, D)
-    ) / 2, y
+    return (
+        rng.standard_normal((c, D))[y]
+        + rng.standard_normal((n, D)) @ rng.standard_normal((D, D)) / 2,
+        y,
+    )
 
 
 def matrix_tasks(seed):
@@ -89,7 +92,9 @@ def task_samples_of(tasks):
 
 
 def best_ratio(problems, sizes, weights):
-    """The root of the weighted difference of dense (S_b, S_t), and the leading eigenvectors there."""
+    """The root of the weighted difference of dense (S_b, S_t), and the leading eigenvectors
+    there.
+    """
 
     def difference(ratio):
         parts = zip(weights, problems, sizes, strict=True)

@@ -1,4 +1,6 @@
-"""A study that the guide's lines start on two machines and go on with has the numbers of one, to the last bit."""
+"""A study that the guide's lines start on two machines and go on with has the numbers of one, to
+the last bit.
+"""
 
 from __future__ import annotations
 
@@ -52,11 +54,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespac
 
 
 def _filled_in(network: Network, head: Host, worker: Host) -> dict[str, Any]:
-    """conf/cluster/local.yaml for these hosts, which have raysel and no network to install it from."""
+    """conf/cluster/local.yaml for these hosts, which have raysel and no network to install it
+    from.
+    """
     config = yaml.safe_load((REPOSITORY / CLUSTER).read_text(encoding="utf-8"))
     config["provider"] |= {"head_ip": head.address, "worker_ips": [worker.address]}
     config["auth"] = {"ssh_user": "root", "ssh_private_key": str(network.key)}
-    # bash reads ~/.bashrc once more for the workers of a job, whose PYTHONPATH names the code that was shipped.
+    # bash reads ~/.bashrc once more for the workers of a job, whose PYTHONPATH names the code that
+    # was shipped.
     path = "${PYTHONPATH:+$PYTHONPATH:}" + str(REPOSITORY)
     exported = f"export PYTHONPATH={path} RAY_AUTH_MODE=token RAY_prestart_worker_first_driver=0"
     assert "RAY_AUTH_MODE=token'" in config["setup_commands"][-1]
@@ -64,7 +69,8 @@ def _filled_in(network: Network, head: Host, worker: Host) -> dict[str, Any]:
     for commands in (config["head_start_ray_commands"], config["worker_start_ray_commands"]):
         commands[-1] += " --num-cpus=1 --object-store-memory=200000000 --include-log-monitor=false"
         assert commands[-1].startswith("RAY_AUTH_MODE=token ")
-    # `ray down` stops Ray on the head; the others end once they have not reached it for a minute, here a few seconds.
+    # `ray down` stops Ray on the head; the others end once they have not reached it for a minute,
+    # here a few seconds.
     config["worker_start_ray_commands"][-1] = (
         f"RAY_gcs_rpc_server_reconnect_timeout_s=5 {config['worker_start_ray_commands'][-1]}"
     )
@@ -80,7 +86,9 @@ def alone(cluster: SimpleNamespace) -> Path:
 
 
 def lines_of_the_guide(cluster: SimpleNamespace) -> dict[str, str]:
-    """The commands for clusters by a word of each, as a user types them in the folder of the study."""
+    """The commands for clusters by a word of each, as a user types them in the folder of the
+    study.
+    """
     text = (REPOSITORY / "experiments/guide/cluster.md").read_text(encoding="utf-8")
     block = text.partition("```sh cluster\n")[2].partition("```")[0]
     lines = [re.sub(r"\s+# .*", "", line).strip() for line in block.splitlines()]
@@ -110,7 +118,10 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
     own = "--set tracking.mlflow=false --set search.max_concurrent=1"
 
     def in_work(command: str) -> str:
-        return f"cd {shlex.quote(str(folder))}; {typed['export']}; export RAY_UP_enable_autoscaler_v2=1; {command}"
+        return (
+            f"cd {shlex.quote(str(folder))}; {typed['export']}; export"
+            f" RAY_UP_enable_autoscaler_v2=1; {command}"
+        )
 
     def end_after_some_trials(start: Callable[[], Any], stop: Callable[[Any], object]) -> None:
         """Start the study, let some more trials end, and end it."""
@@ -157,11 +168,13 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
         in cluster.head.run("cat /proc/$(pgrep gcs_server)/environ").stdout
     )
 
-    # The user's tunnel to the dashboard, which listens on the head's loopback only, stays open beside the job.
+    # The user's tunnel to the dashboard, which listens on the head's loopback only, stays open
+    # beside the job.
     tunnel = cluster.user.start(typed["ssh -N"].removesuffix("&"), cluster.log)
     wait_for("the tunnel", lambda: "127.0.0.1:8265" in cluster.user.run("ss -ltn").stdout)
     submit = typed["job submit"].replace(" submit ", " submit --submission-id one --no-wait ")
-    # A relative path of a job is below the home directory, because Ray removes its copy of the working folder.
+    # A relative path of a job is below the home directory, because Ray removes its copy of the
+    # working folder.
     one = in_work(f"{submit} {own} --resume raysel-work/study")
     jobs = ".venv/bin/ray job {} --address http://localhost:8265 one"
     end_after_some_trials(

@@ -1,4 +1,6 @@
-"""Docstrings: sections for public things only, with all parameters in order and attributes that exist after a fit."""
+"""Docstrings: sections for public things only, with all parameters in order and attributes that
+exist after a fit.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,11 @@ from raysel.testing.method_cases import fitted, samples_for
 
 PUBLIC = {name: getattr(raysel, name) for name in raysel.__all__ if name != "__version__"}
 METHODS = {name: solver_class(name) for name in OWN}
-#: Attributes that a fit on a plain array, or with the parameters of the suite, does not set; their text says when.
+#: Attributes that a fit on a plain array, or with the parameters of the suite, does not set; their
+#: text says when.
 SOMETIMES = re.compile(r"\bonly\b|if X had|if they are known|if it had any")
-#: What authors of a method, reader, sampler or executor derive from or call, beside the bases of raysel's own methods,
-#: and what public functions return.
+#: What authors of a method, reader, sampler or executor derive from or call, beside the bases of
+#: raysel's own methods, and what public functions return.
 FOR_AUTHORS = [
     *("raysel.base.estimator:Capabilities", "raysel.base.classifiers:TensorSelector"),
     *(f"raysel.base.models:{name}" for name in ("save_model", "load_model", "untrusted_types")),
@@ -38,7 +41,8 @@ FOR_AUTHORS = [
 ]
 #: Headers of numpydoc's sections.
 SECTION = re.compile(
-    r"^ *(Parameters|Attributes|Returns|Yields|Raises|Warns|Examples|See Also|Notes|References)\n *---",
+    r"^ *(Parameters|Attributes|Returns|Yields|Raises|Warns|Examples|See Also|Notes|References)\n"
+    r" *---",
     re.MULTILINE,
 )
 
@@ -59,7 +63,9 @@ def entries(docstring: str, section: str) -> dict[str, tuple[str, str]]:
 
 
 def documented() -> set[str]:
-    """Modules and names, ``module:name``, of what has numpydoc's sections: public things and raysel's bases of them."""
+    """Modules and names, ``module:name``, of what has numpydoc's sections: public things and
+    raysel's bases of them.
+    """
     named = [place.split(":") for place in FOR_AUTHORS]
     things: list[Any] = [
         *PUBLIC.values(),
@@ -81,7 +87,9 @@ def documented() -> set[str]:
 
 
 def is_documented(place: str, public: set[str]) -> bool:
-    """Whether a thing is public, or a method of a public class: one without underscore, or any of a base of methods."""
+    """Whether a thing is public, or a method of a public class: one without underscore, or any
+    of a base of methods.
+    """
     module, _, name = place.partition(":")
     holder, _, member = name.rpartition(".")
     return place in public or (

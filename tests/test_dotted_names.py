@@ -46,8 +46,9 @@ def test_what_imports_nothing_of_others_is_taken_from_a_directory(name, folder, 
 @pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_a_class_of_ones_own_is_searched_and_the_result_says_why_its_model_lacks_it(folder, capsys):
     (folder / "own_code.py").write_text(
-        "from sklearn.svm import LinearSVC\n\nclass Hidden:\n    pass\n\nclass Mine(LinearSVC):\n"
-        "    def fit(self, X, y):\n        self.hidden_ = Hidden()\n        return super().fit(X, y)\n"
+        "from sklearn.svm import LinearSVC\n\nclass Hidden:\n    pass\n\nclass Mine(LinearSVC):\n  "
+        "  def fit(self, X, y):\n        self.hidden_ = Hidden()\n        return super().fit(X,"
+        " y)\n"
     )
     write_yaml(folder / "own.yaml", solver={"name": "own_code.Mine", "space": {"C": [0.01, 0.1]}})
     why = "A model file cannot hold own_code.Hidden"

@@ -1,4 +1,6 @@
-"""What cannot be used, or goes wrong: each fault with what is typed, the exit code and what is said, a row each."""
+"""What cannot be used, or goes wrong: each fault with what is typed, the exit code and what is
+said, a row each.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,9 @@ P = ParamSpec("P")
 class Fault(NamedTuple):
     """One fault.
 
-    ``typed`` after ``python -m raysel.tune`` ends with ``code``, and the error holds what is ``printed``, with
-    anything between where there are three dots. ``make`` puts the fault into the working directory first, or holds
-    something as long as what it returns is open.
+    ``typed`` after ``python -m raysel.tune`` ends with ``code``, and the error holds what is
+    ``printed``, with anything between where there are three dots. ``make`` puts the fault into the
+    working directory first, or holds something as long as what it returns is open.
     """
 
     typed: str
@@ -52,7 +54,9 @@ class Fault(NamedTuple):
 
 
 def rows(table: str) -> Iterator[Fault]:
-    """Faults of a table: below each configuration settings and options by two blanks, and what is printed."""
+    """Faults of a table: below each configuration settings and options by two blanks, and what
+    is printed.
+    """
     config = ""
     for line in table.strip().splitlines():
         typed, arrow, printed = line.strip().partition("  ->  ")
@@ -73,7 +77,9 @@ def rows(table: str) -> Iterator[Fault]:
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory) -> Path:
-    """Studies of images, of modalities and of tasks, and the directory of one whose driver was killed."""
+    """Studies of images, of modalities and of tasks, and the directory of one whose driver was
+    killed.
+    """
     folder = tmp_path_factory.mktemp("scene")
     with contextlib.chdir(folder):
         write_digits(Path("few.npz"))
@@ -174,7 +180,9 @@ def table(row: str) -> Callable[[], object]:
 
 @way
 def archive(source: str = "few.npz", to: str = "bad.npz", **changes: Any) -> None:
-    """An archive with arrays replaced (by a function of the array, or a value), added, or left out (None)."""
+    """An archive with arrays replaced (by a function of the array, or a value), added, or left
+    out (None).
+    """
     with np.load(source) as file:
         arrays = {name: file[name].astype(float) if name == "X" else file[name] for name in file}
     for name, change in changes.items():
@@ -261,7 +269,9 @@ def leak(raw: dict[str, Any]) -> None:
 
 
 def larger_than_memory() -> contextlib.ExitStack:
-    """bad.npz: 32 MiB of bytes, 256 as float64; and less memory than that, as long as the stack is open."""
+    """bad.npz: 32 MiB of bytes, 256 as float64; and less memory than that, as long as the stack
+    is open.
+    """
     np.savez_compressed(
         "bad.npz", X=np.zeros((128, 512, 512), dtype=np.uint8), y=np.arange(128) % 2
     )
@@ -285,7 +295,8 @@ def held(place: str) -> Callable[[], object]:
     return lambda: StudyDirectory(Path(place)).open(0)
 
 
-#: The killed study: one value of its data is another, one sample of them is missing, its journal's first line damaged.
+#: The killed study: one value of its data is another, one sample of them is missing, its journal's
+#: first line damaged.
 changed_data = archive(to="few.npz", X=put(5.0))
 fewer_data = archive(to="few.npz", X=lambda X: X[:-1], y=lambda y: y[:-1])
 garbled = write("killed/journal.jsonl", "{\n{}\n")
@@ -722,11 +733,13 @@ OF_TRIALS = [
             "solver.params={alpha_scale: absolute, p: 0.5, zeta: 1e+300}",
             "solver.space.alpha=[1e+250, 2e+250]",
         ),
-        "solver: all ... configurations fail on the ... samples of the largest inner training set: ...became inf",
+        "solver: all ... configurations fail on the ... samples of the largest inner training set:"
+        " ...became inf",
     ),
     Fault(
         "--replay killed --set tracking.uri=http://127.0.0.1:1",
-        "the upload failed: MLflow at http://127.0.0.1:1 cannot be reached...Repeat the command once that is mended",
+        "the upload failed: MLflow at http://127.0.0.1:1 cannot be reached...Repeat the command"
+        " once that is mended",
         code=1,
     ),
 ]

@@ -39,7 +39,8 @@ ONLY_IN = {
     "pytest": ("raysel.testing",),
     "filelock": ("raysel.tracking.locks",),
 }
-#: Private names of other libraries that are imported, and why; there are to be fewer, and no others.
+#: Private names of other libraries that are imported, and why; there are to be fewer, and no
+#: others.
 PRIVATE = {
     "sklearn.base._fit_context": "callbacks of fits, which scikit-learn's own estimators get by it",
     "sklearn.utils._safe_indexing": "rows of whatever an estimator takes, as scikit-learn's own",
@@ -88,7 +89,9 @@ def imports(name: str) -> Iterator[tuple[int, str]]:
 
 
 def imports_of_file(path: Path, package: str = "") -> Iterator[tuple[int, str]]:
-    """Line and full name of everything that a file imports; relative imports are those of its package."""
+    """Line and full name of everything that a file imports; relative imports are those of its
+    package.
+    """
     for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -229,9 +232,13 @@ def test_no_library_is_loaded_until_it_is_used():
         "print({'matplotlib', 'optuna'} & set(sys.modules))",
     ]
     rest = [*(f"import {name}" for name in light), "print({'ray', 'mlflow'} & set(sys.modules))"]
-    # A solver is known by its name before it is loaded, and loads no library that scikit-learn does not load.
+    # A solver is known by its name before it is loaded, and loads no library that scikit-learn does
+    # not load.
     solvers = [
-        "import sys, sklearn.callback, sklearn.feature_selection, sklearn.linear_model, sklearn.svm",
+        (
+            "import sys, sklearn.callback, sklearn.feature_selection, sklearn.linear_model,"
+            " sklearn.svm"
+        ),
         "import sklearn.utils.estimator_checks",
         "before = {name.partition('.')[0] for name in sys.modules}",
         "from raysel.base import models, registry",

@@ -1,4 +1,6 @@
-"""First attempts with an own file that failed: the message names what to set, and what it names works."""
+"""First attempts with an own file that failed: the message names what to set, and what it names
+works.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +61,8 @@ def test_a_class_of_one_sample_names_the_key_that_leaves_it_out(wine, capsys):
     assert "set at most 2 folds, or leave out its samples by dataset.exclude_classes" in message
     message = said(capsys, *dataset(), *TABLE, "--set", "cv.outer=2")
     assert (
-        'inner folds of outer0: cv.inner=3 folds; leave out its samples by dataset.exclude_classes: ["c"]'
-        in message
+        "inner folds of outer0: cv.inner=3 folds; leave out its samples by dataset.exclude_classes:"
+        ' ["c"]' in message
     )
     message = said(capsys, *dataset(), *TABLE, "--set", "cv={train_per_class: 2, repeats: 2}")
     assert 'set dataset.exclude_classes: ["c"]' in message

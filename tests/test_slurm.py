@@ -1,4 +1,6 @@
-"""conf/cluster/slurm.sh on a Slurm of two machines: a study that is cancelled can go on with the numbers of one."""
+"""conf/cluster/slurm.sh on a Slurm of two machines: a study that is cancelled can go on with the
+numbers of one.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,8 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
     if missing:
         packages = "munge, slurm-client, slurmctld, slurmd"
         pytest.skip(
-            f"needs Slurm (Debian: {packages}): {', '.join(missing)} missing; slurm.sh is NOT tested here"
+            f"needs Slurm (Debian: {packages}): {', '.join(missing)} missing; slurm.sh is NOT"
+            " tested here"
         )
     folder = tmp_path_factory.mktemp("slurm")
     for part in (folder, folder.parent, folder.parent.parent):

@@ -1,12 +1,14 @@
-"""Whether a change of the code changed a number of any study: run them before and after it, and compare.
+"""Whether a change of the code changed a number of any study: run them before and after it, and
+compare.
 
-    python tests/unchanged_numbers.py store before        # in the old checkout; --fast takes a minute instead of many
-    python tests/unchanged_numbers.py store after         # in the new one
+    python tests/unchanged_numbers.py store before        # in the old checkout; --fast takes a
+    minute instead of many python tests/unchanged_numbers.py store after         # in the new one
     python tests/unchanged_numbers.py compare before after
 
-All studies of conf/ are run, by the commands that a user types, those of real data from $RAYSEL_DATA. What is kept
-of each are its tables, fold plan, journal, figures and the arrays of its models, without times, versions and paths.
-Fields and files that only the new code writes are noted; all that is missing or differs makes the exit status 1.
+All studies of conf/ are run, by the commands that a user types, those of real data from
+$RAYSEL_DATA. What is kept of each are its tables, fold plan, journal, figures and the arrays of its
+models, without times, versions and paths. Fields and files that only the new code writes are noted;
+all that is missing or differs makes the exit status 1.
 """
 
 from __future__ import annotations
@@ -106,7 +108,9 @@ def run(command: str, *arguments: str, folder: Path) -> None:
 
 
 def content(path: Path, names: dict[str, str]) -> Any:
-    """What must not change of a file: rows of a table, records of a journal, hashes of a model's arrays, or all."""
+    """What must not change of a file: rows of a table, records of a journal, hashes of a model's
+    arrays, or all.
+    """
     if path.suffix == ".skops":  # the arrays' names in the file are drawn anew each time
         with zipfile.ZipFile(path) as file:
             arrays = [
@@ -227,7 +231,8 @@ def compare(old: Path, new: Path, only: list[str]) -> bool:
                 print(f"{'note' if note else 'DIFFERENT'} {file}{text}")
             different |= bool(texts) and not note
     print(
-        f"{len(before)} files: {'numbers differ, or there are none' if different else 'no number differs'}"
+        f"{len(before)} files:"
+        f" {'numbers differ, or there are none' if different else 'no number differs'}"
     )
     return different
 

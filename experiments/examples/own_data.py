@@ -1,6 +1,7 @@
 """Study of one's own arrays: python experiments/examples/own_data.py
 
-Writes own-data/ with the data file, the study and ranking-map.png into the working directory, and MLflow's files.
+Writes own-data/ with the data file, the study and ranking-map.png into the working directory, and
+MLflow's files.
 """
 
 from __future__ import annotations

@@ -14,14 +14,18 @@ from raysel.base.estimator import OneShotEstimator
 
 @dataclass(frozen=True)
 class ClassMeans:
-    """Means of the classes, shape (n_classes, n_features), and variances within them, shape (n_features,)."""
+    """Means of the classes, shape (n_classes, n_features), and variances within them, shape
+    (n_features,).
+    """
 
     means: np.ndarray
     within: np.ndarray
 
 
 class ShrunkenFisher(OneShotEstimator, Selector):
-    """Score each feature by the variance of its class means over the variance within the classes plus ``shrinkage``."""
+    """Score each feature by the variance of its class means over the variance within the classes
+    plus ``shrinkage``.
+    """
 
     def __init__(self, shrinkage: float = 0.1, n_features_to_select: int | None = None) -> None:
         self.shrinkage = shrinkage

@@ -8,7 +8,9 @@ from raysel import open_study
 
 
 def main(path: str) -> None:
-    """Show the best configurations, how the fits converged, and how stable the selected features are."""
+    """Show the best configurations, how the fits converged, and how stable the selected features
+    are.
+    """
     study = open_study(path)
     print(study, end="\n\n")
 

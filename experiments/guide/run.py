@@ -1,9 +1,11 @@
-"""Run the guide as it is written: ``python -m experiments.guide.run [PAGE ...]`` makes its pictures anew.
+"""Run the guide as it is written: ``python -m experiments.guide.run [PAGE ...]`` makes its pictures
+anew.
 
-A page is Markdown. Its blocks run in their order, in one folder: ``python`` in one namespace, or saved where the first
-line is ``# NAME.py``; ``yaml`` saved by its first line; the commands of ``sh``. Each line of a ``text`` block must be
-one of those that the block before it has printed, in their order. The blocks ``sh cluster`` need other machines and
-are left out here: ``tests/test_cluster_launch.py`` and ``tests/test_slurm.py`` run them.
+A page is Markdown. Its blocks run in their order, in one folder: ``python`` in one namespace, or
+saved where the first line is ``# NAME.py``; ``yaml`` saved by its first line; the commands of
+``sh``. Each line of a ``text`` block must be one of those that the block before it has printed, in
+their order. The blocks ``sh cluster`` need other machines and are left out here:
+``tests/test_cluster_launch.py`` and ``tests/test_slurm.py`` run them.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ def pictures(page: str) -> list[str]:
 
 
 def run_page(page: str, folder: Path) -> None:
-    """Run the blocks of a page in an empty folder, and compare what they print with what the page says."""
+    """Run the blocks of a page in an empty folder, and compare what they print with what the
+    page says.
+    """
     names: dict[str, Any] = {"__name__": page}
     printed = ""
     sys.path.insert(0, str(folder))
@@ -77,7 +81,9 @@ def _run(page: str, kind: str, text: str, names: dict[str, Any]) -> str:
 
 
 def _settings(page: str, words: list[str]) -> list[str]:
-    """Return what makes a study short: the pages draw what they show, so that no other picture is needed."""
+    """Return what makes a study short: the pages draw what they show, so that no other picture
+    is needed.
+    """
     if words[0] != "tune" or "--resume" in words:
         return []
     return [

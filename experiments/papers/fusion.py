@@ -34,7 +34,9 @@ BEYOND = ("linear SVM", "1-NN")
 
 
 def drawn(experiment: Experiment, data: str, n: int | None, per_class: int | None) -> Path:
-    """Write some of the samples, drawn with seed 0: ``n`` of all, or ``per_class`` of each class; None: the file."""
+    """Write some of the samples, drawn with seed 0: ``n`` of all, or ``per_class`` of each
+    class; None: the file.
+    """
     source = experiment.path(data)
     if (n is None and per_class is None) or data in experiment.data:
         return source
@@ -75,7 +77,9 @@ def members(experiment: Experiment, path: Path) -> tuple[Row, list[str]]:
 def table(
     rows: pd.DataFrame, published: pd.DataFrame, data: str, metrics: list[str]
 ) -> pd.DataFrame:
-    """A line a method: the published figure, the optimistic one, the honest one, and the difference to SMML."""
+    """A line a method: the published figure, the optimistic one, the honest one, and the
+    difference to SMML.
+    """
     printed = published[published["data"] == data].set_index(["method", "measure"])["value"]
     lines = []
     for row in rows.to_dict("records"):
@@ -83,14 +87,22 @@ def table(
         name = {name.split(" ")[1]: name for name, _ in printed.index if name[0].isdigit()}.get(
             method.removesuffix(" alone"), method
         )
-        lines.append({
-            "method": method, "configurations": tried(row),
-            "published": digits(printed.get((name, metrics[0]), np.nan)), "optimistic": digits(row["optimistic"]),
-            "honest": f"{digits(row['honest'])} ± {digits(row['honest_sd'])}",
-            "optimism": digits(row["optimistic"] - row["honest"]), "SMML less it": less(row),
-            **{other: f"{digits(row[other])} ({digits(printed.get((name, other), np.nan))})" for other in metrics[1:]},
-            "CPU s a fit": cpu(row),
-        })  # fmt: skip
+        lines.append(
+            {
+                "method": method,
+                "configurations": tried(row),
+                "published": digits(printed.get((name, metrics[0]), np.nan)),
+                "optimistic": digits(row["optimistic"]),
+                "honest": f"{digits(row['honest'])} ± {digits(row['honest_sd'])}",
+                "optimism": digits(row["optimistic"] - row["honest"]),
+                "SMML less it": less(row),
+                **{
+                    other: f"{digits(row[other])} ({digits(printed.get((name, other), np.nan))})"
+                    for other in metrics[1:]
+                },
+                "CPU s a fit": cpu(row),
+            }
+        )  # fmt: skip
     return pd.DataFrame(lines)
 
 
@@ -112,7 +124,9 @@ def common(
     metric: str,
     labels: str,
 ) -> dict[str, Any]:
-    """Return the parts of a report that every table of SMML has; ``published``: figures of the data set ``on``."""
+    """Return the parts of a report that every table of SMML has; ``published``: figures of the
+    data set ``on``.
+    """
     own = {data: rows.set_index("method").loc[METHOD] for data, rows in of_each.items()}
     best = published.drop(["SMML", "SMML G1 only", "SMML L21 only"]).max()
     return {
@@ -135,8 +149,8 @@ def sentence(data: str, rows: pd.DataFrame, verdict: Verdict, metric: str) -> st
     """Say what survives on a data set."""
     own = rows.set_index("method").loc[METHOD]
     return (
-        f"{data}: SMML {digits(own['honest'])} {metric} (optimistic {digits(own['optimistic'])}), the best other by "
-        f"inner score, {verdict.best_other}, {digits(verdict.other)} ({p_value(verdict.p)} by Holm, corrected test "
-        f"over {own['runs']:.0f} folds); best of all {digits(rows['honest'].max())} "
-        f"({rows.loc[rows['honest'].idxmax(), 'method']})."
+        f"{data}: SMML {digits(own['honest'])} {metric} (optimistic {digits(own['optimistic'])}),"
+        f" the best other by inner score, {verdict.best_other}, {digits(verdict.other)}"
+        f" ({p_value(verdict.p)} by Holm, corrected test over {own['runs']:.0f} folds); best of all"
+        f" {digits(rows['honest'].max())} ({rows.loc[rows['honest'].idxmax(), 'method']})."
     )

@@ -1,8 +1,10 @@
-"""Table 1 of Zhang & Yeung (AAAI 2011) as printed: in the whole space, also where the training set has no scatter.
+"""Table 1 of Zhang & Yeung (AAAI 2011) as printed: in the whole space, also where the training set
+has no scatter.
 
-The product restricts every task to the range of its total scatter, which has fewer directions than the d' = 300 of the
-paper where there are few images. The top d' eigenvectors of S_b - x S_t then hold directions in which the training set
-does not vary; which ones is arbitrary, and drawn at random here.
+The product restricts every task to the range of its total scatter, which has fewer directions than
+the d' = 300 of the paper where there are few images. The top d' eigenvectors of S_b - x S_t then
+hold directions in which the training set does not vary; which ones is arbitrary, and drawn at
+random here.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ TINY = 1e-14
 
 @dataclass(frozen=True)
 class Task:
-    """Scatter of a task in an orthonormal basis: the range of S_t, then random directions of its null space."""
+    """Scatter of a task in an orthonormal basis: the range of S_t, then random directions of its
+    null space.
+    """
 
     mean: np.ndarray
     #: Shape (D, q).
@@ -37,7 +41,9 @@ class Task:
 
 
 def task_of(X: np.ndarray, y: np.ndarray, n_null: int, rng: np.random.Generator) -> Task:
-    """Reduce a training set to the range of its total scatter and ``n_null`` directions outside it."""
+    """Reduce a training set to the range of its total scatter and ``n_null`` directions outside
+    it.
+    """
     mean = X.mean(axis=0)
     _, singular, axes = np.linalg.svd(X - mean, full_matrices=False)
     kept = singular > max(X.shape) * np.finfo(float).eps * singular[0]
@@ -83,7 +89,8 @@ def iterate(
 ) -> Iterator[tuple[float, list[np.ndarray]]]:
     """Yield the ratio and the projections U_i = W_i P, each (D_i, d), after each iteration.
 
-    It ends where the ratio changes by less than 1e-6, or becomes 0/0; the iteration before is then the last.
+    It ends where the ratio changes by less than 1e-6, or becomes 0/0; the iteration before is then
+    the last.
     """
     maps = [_orthonormal(len(task.total), width, rng) for task in tasks]
     common = _orthonormal(width, size, rng)

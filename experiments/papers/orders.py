@@ -1,4 +1,6 @@
-"""SMR as printed with the columns of the samples in several orders: its start V = [I; 0] begins at the first ones."""
+"""SMR as printed with the columns of the samples in several orders: its start V = [I; 0] begins
+at the first ones.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def ordered(order: str, n: int) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _drawn(path: str, n_classes: int, per_class: int, draw: int) -> tuple[Any, ...]:
-    """Samples of the first classes, their shape, their labels, and a draw of training and test samples."""
+    """Samples of the first classes, their shape, their labels, and a draw of training and test
+    samples.
+    """
     dataset = read(path)
     chosen = np.isin(dataset.y, np.unique(dataset.y)[:n_classes])
     train, test = draw_per_class(dataset.y[chosen], per_class, groups=None, random_state=draw)
@@ -48,7 +52,9 @@ def _drawn(path: str, n_classes: int, per_class: int, draw: int) -> tuple[Any, .
 def in_order(
     *, order: str, method: str, params: Row, sizes: Sequence[int], **drawn: Any
 ) -> Iterator[Row]:
-    """Accuracy of a method at each number of features, of samples whose columns have another order."""
+    """Accuracy of a method at each number of features, of samples whose columns have another
+    order.
+    """
     X, shape, y, train, test = _drawn(**drawn)
     # Places of the cells in the samples as stored, in the order of the cells that the method sees.
     cells = np.arange(X.shape[1]).reshape(shape)[:, ordered(order, shape[1])].ravel()
@@ -62,10 +68,12 @@ def in_order(
 
 
 def over_orders(experiment: Experiment, draws: int, **common: Any) -> pd.DataFrame:
-    """Accuracy of SMR as printed in each of ORDERS, and of a rival: the best mean over the draws, a row each.
+    """Accuracy of SMR as printed in each of ORDERS, and of a rival: the best mean over the draws, a
+    row each.
 
-    The test samples choose the configuration and the number of features, so that each accuracy is optimistic. The
-    arguments are those of `in_order`: ``path``, ``n_classes``, ``per_class``, ``sizes``.
+    The test samples choose the configuration and the number of features, so that each accuracy is
+    optimistic. The arguments are those of `in_order`: ``path``, ``n_classes``, ``per_class``,
+    ``sizes``.
     """
     sides = read(common["path"]).layout.shape
     ranks = [k for k in RANKS if k <= min(sides)]
@@ -88,7 +96,9 @@ def over_orders(experiment: Experiment, draws: int, **common: Any) -> pd.DataFra
 
 
 def of_orders(rows: pd.DataFrame) -> tuple[pd.Series, float] | None:
-    """Accuracy of SMR as printed by order, and that of the rival; None where they were not measured."""
+    """Accuracy of SMR as printed by order, and that of the rival; None where they were not
+    measured.
+    """
     measured = rows[rows["at"].str.startswith(COLUMNS)]
     if not len(measured):
         return None
@@ -98,7 +108,9 @@ def of_orders(rows: pd.DataFrame) -> tuple[pd.Series, float] | None:
 
 
 def above_in_every_order(rows: pd.DataFrame) -> bool:
-    """Whether SMR as printed is above the rival with the columns in every order; False where not measured."""
+    """Whether SMR as printed is above the rival with the columns in every order; False where not
+    measured.
+    """
     measured = of_orders(rows)
     return measured is not None and bool((measured[0] > measured[1]).all())
 
@@ -112,7 +124,8 @@ def orders_sentence(data: str, rows: pd.DataFrame) -> str:
     listed = ", ".join(f"{order} {digits(value)}" for order, value in own.items())
     runs = rows[rows["at"].str.startswith(COLUMNS)]["runs"].max()
     return (
-        f"{data}, SMR as printed by the order of the columns, all else equal: {listed}; {RIVAL}, which knows no order, "
-        f"{digits(rival)} (optimistic: k and s chosen by the test samples; alpha = {ALPHA:g}, k = "
-        f"{' or '.join(map(str, RANKS))}; {runs:.0f} draw{'s' if runs > 1 else ''})."
+        f"{data}, SMR as printed by the order of the columns, all else equal: {listed}; {RIVAL},"
+        f" which knows no order, {digits(rival)} (optimistic: k and s chosen by the test samples;"
+        f" alpha = {ALPHA:g}, k = {' or '.join(map(str, RANKS))}; {runs:.0f}"
+        f" draw{'s' if runs > 1 else ''})."
     )

@@ -1,4 +1,6 @@
-"""The selectors of SMR's paper by the names that it gives them, and the training sets that it draws."""
+"""The selectors of SMR's paper by the names that it gives them, and the training sets that it
+draws.
+"""
 
 from __future__ import annotations
 

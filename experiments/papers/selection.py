@@ -1,4 +1,6 @@
-"""What the accuracies of SMR's paper share, on faces and digits and on scenes: short forms, tables, curves."""
+"""What the accuracies of SMR's paper share, on faces and digits and on scenes: short forms,
+tables, curves.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ MARKERS = {METHOD: "o", "RFS": "s", "GLSPFS": "^", "DFS": "v", "Fisher": "D", "a
 
 
 def sizes_of(dataset: Dataset) -> list[int]:
-    """Numbers of features: 50, 100, .. 600 as in the paper, or twelve smaller ones where there are not as many."""
+    """Numbers of features: 50, 100, .. 600 as in the paper, or twelve smaller ones where there
+    are not as many.
+    """
     step = max(1, min(50, dataset.n_features // 13))
     return [n for n in range(step, 12 * step + 1, step) if n < dataset.n_features]
 
@@ -48,7 +52,9 @@ def few(experiment: Experiment, dataset: Dataset, full: Row) -> Row:
 
 
 def table(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line a method: what careless tuning gives, what a user gets, and the difference to SMR as printed."""
+    """A line a method: what careless tuning gives, what a user gets, and the difference to SMR
+    as printed.
+    """
     chosen = rows[rows["at"] == "chosen"].set_index("method")
     mean = rows[rows["at"] == "mean"].set_index("method").reindex(chosen.index)
     metrics = [
@@ -56,16 +62,20 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     ]
     lines = []
     for method, row in chosen.iterrows():
-        lines.append({
-            "method": method, "configurations": tried(row),
-            "optimistic, mean over s": digits(mean.loc[method, "optimistic"]),
-            "honest at each s": digits(mean.loc[method, "honest"]),
-            "optimism": digits(mean.loc[method, "optimistic"] - mean.loc[method, "honest"]),
-            "optimistic, best s": digits(row["optimistic"]),
-            "honest, s chosen": f"{digits(row['honest'])} ± {digits(row['honest_sd'])}",
-            "SMR less it": less(row), **{name: digits(row[name]) for name in metrics},
-            "CPU s a fit": cpu(row),
-        })  # fmt: skip
+        lines.append(
+            {
+                "method": method,
+                "configurations": tried(row),
+                "optimistic, mean over s": digits(mean.loc[method, "optimistic"]),
+                "honest at each s": digits(mean.loc[method, "honest"]),
+                "optimism": digits(mean.loc[method, "optimistic"] - mean.loc[method, "honest"]),
+                "optimistic, best s": digits(row["optimistic"]),
+                "honest, s chosen": f"{digits(row['honest'])} ± {digits(row['honest_sd'])}",
+                "SMR less it": less(row),
+                **{name: digits(row[name]) for name in metrics},
+                "CPU s a fit": cpu(row),
+            }
+        )  # fmt: skip
     return pd.DataFrame(lines)
 
 
@@ -74,9 +84,9 @@ def sentence(data: str, rows: pd.DataFrame, verdict: Verdict) -> str:
     chosen = rows[rows["at"] == "chosen"].set_index("method")
     own = chosen.loc[METHOD]
     text = (
-        f"{data}: SMR as printed {digits(own['honest'])} (optimistic {digits(own['optimistic'])}), the best other by "
-        f"inner score, {verdict.best_other}, {digits(verdict.other)} ({p_value(verdict.p)} by Holm, for these "
-        f"{own['runs']:.0f} draws)"
+        f"{data}: SMR as printed {digits(own['honest'])} (optimistic {digits(own['optimistic'])}),"
+        f" the best other by inner score, {verdict.best_other}, {digits(verdict.other)}"
+        f" ({p_value(verdict.p)} by Holm, for these {own['runs']:.0f} draws)"
     )
     beside = [
         f"{name} {digits(chosen.loc[name, 'honest'])}"
@@ -87,7 +97,9 @@ def sentence(data: str, rows: pd.DataFrame, verdict: Verdict) -> str:
 
 
 def draw_curves(of_each: Mapping[str, pd.DataFrame]) -> Figure:
-    """Draw accuracies over the number of features, a panel a data set; SMR's optimistic one is dashed."""
+    """Draw accuracies over the number of features, a panel a data set; SMR's optimistic one is
+    dashed.
+    """
     figure, axes = panels(len(of_each), 2, 2.3)
     for ax, (data, rows) in zip(axes, of_each.items(), strict=True):
         curves(ax, rows)

@@ -1,4 +1,6 @@
-"""Adapter of classifiers, regressors and feature selectors in scikit-learn's style to raysel's estimator interface."""
+"""Adapter of classifiers, regressors and feature selectors in scikit-learn's style to raysel's
+estimator interface.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +42,16 @@ def wrapped_has(method: str) -> Callable[[Any], bool]:
 class ScikitLearnMethod(OneShotEstimator):
     """Adapter of a classifier, regressor or selector in scikit-learn's style, fitted in one step.
 
-    The score of a feature is the Euclidean norm over classes or quantities of its ``coef_``, or else its
-    ``feature_importances_``, or else its ``scores_`` or ``variances_`` (NaN counts as 0, infinity as the largest finite
-    score). A selector without these ranks by its ``ranking_``, the weights of its ``estimator_``, or else by what it
-    selects. A feature that is constant in the training set has score 0. Of a Pipeline they are those of the last step
-    that has some, as far as no step before it mixes the features; a feature that a step leaves out has score 0. If the
+    The score of a feature is the Euclidean norm over classes or quantities of its ``coef_``, or
+    else its ``feature_importances_``, or else its ``scores_`` or ``variances_`` (NaN counts as 0,
+    infinity as the largest finite score). A selector without these ranks by its ``ranking_``, the
+    weights of its ``estimator_``, or else by what it selects. A feature that is constant in the
+    training set has score 0. Of a Pipeline they are those of the last step that has some, as far as
+    no step before it mixes the features; a feature that a step leaves out has score 0. If the
     estimator has none of these attributes, ``scores_`` is not set.
 
-    The objective is the training error; 0 of a selector, and of `TableRows`, of which the estimator gets the cells.
+    The objective is the training error; 0 of a selector, and of `TableRows`, of which the estimator
+    gets the cells.
     """
 
     # Upper bound for all wrapped classes; the registry and the study check the actual class.
@@ -65,7 +69,8 @@ class ScikitLearnMethod(OneShotEstimator):
 
     @property
     def score_scale(self) -> str:
-        """Coefficients are of the size of an effect, importances and scikit-learn's scores its squares.
+        """Coefficients are of the size of an effect, importances and scikit-learn's scores its
+        squares.
 
         An estimator may say otherwise, as `PermutationImportance` does.
         """
@@ -136,7 +141,10 @@ class ScikitLearnMethod(OneShotEstimator):
         return self._ended
 
     def _not_converged(self) -> str:
-        return f"{type(self.estimator).__name__} did not converge: increase its number of iterations or its tolerance."
+        return (
+            f"{type(self.estimator).__name__} did not converge: increase its number of iterations"
+            " or its tolerance."
+        )
 
     def _checked(self, X: ArrayLike | TableRows) -> Any:
         """Return samples as the estimator gets them."""
@@ -151,15 +159,18 @@ class ScikitLearnMethod(OneShotEstimator):
         return self._predicted(self._checked(X))
 
     def _predicted(self, rows: Any) -> LabelArray:
-        """Predict labels in the shape of the training labels; a single column is returned as one dimension."""
+        """Predict labels in the shape of the training labels; a single column is returned as one
+        dimension.
+        """
         predicted: LabelArray = self.estimator_.predict(rows)
         expected = (len(rows),) if self.n_outputs_ == 1 else (len(rows), self.n_outputs_)
         if np.shape(predicted) == (len(rows), 1) and self.n_outputs_ == 1:
             predicted = np.ravel(predicted)
         if np.shape(predicted) != expected:
             raise DataError(
-                f"{type(self.estimator_).__name__}.predict returned an array of shape {np.shape(predicted)}, not "
-                f"{expected}, for {len(rows)} samples: it must return labels in the shape of y."
+                f"{type(self.estimator_).__name__}.predict returned an array of shape"
+                f" {np.shape(predicted)}, not {expected}, for {len(rows)} samples: it must return"
+                " labels in the shape of y."
             )
         return predicted
 
@@ -225,7 +236,9 @@ def wrapped_capabilities(cls: type) -> Capabilities:
 
 
 def capabilities_of(estimator: Any) -> Capabilities:
-    """Determine the capabilities of an estimator in scikit-learn's style, or of its class, before it is fitted."""
+    """Determine the capabilities of an estimator in scikit-learn's style, or of its class,
+    before it is fitted.
+    """
     try:
         tags = get_tags(estimator)
         multilabel = bool(tags.classifier_tags and tags.classifier_tags.multi_label)
@@ -243,5 +256,7 @@ def capabilities_of(estimator: Any) -> Capabilities:
 
 
 def tagged_type(estimator: Any) -> str | None:
-    """Return "classifier", "regressor", "transformer", ... as the estimator's tags say; None if it has none."""
+    """Return "classifier", "regressor", "transformer", ... as the estimator's tags say; None if
+    it has none.
+    """
     return get_tags(estimator).estimator_type if hasattr(estimator, "__sklearn_tags__") else None

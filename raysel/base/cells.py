@@ -22,7 +22,9 @@ def _is_text(dtype: Any) -> bool:
 
 
 def rows_of(X: Any) -> Any:
-    """Return samples as an array or a frame of pandas, as which one of polars keeps its columns' names and types."""
+    """Return samples as an array or a frame of pandas, as which one of polars keeps its columns'
+    names and types.
+    """
     if hasattr(X, "__arrow_c_stream__") and hasattr(X, "to_pandas"):
         X = X.to_pandas()
     return X if hasattr(X, "iloc") else np.asarray(X)
@@ -31,8 +33,9 @@ def rows_of(X: Any) -> Any:
 def own_cells(estimator: Any, X: Any) -> Any:
     """Return samples as `TableRows` where an estimator takes their cells as they are.
 
-    Samples of numbers, or whatever else they are, are returned themselves. Raises DataError for cells without a value
-    if the estimator's tags, or those of a Pipeline's first step, do not allow NaN.
+    Samples of numbers, or whatever else they are, are returned themselves. Raises DataError for
+    cells without a value if the estimator's tags, or those of a Pipeline's first step, do not allow
+    NaN.
     """
     if hasattr(X, "toarray"):
         return X
@@ -55,31 +58,39 @@ def own_cells(estimator: Any, X: Any) -> Any:
         name = f"'{rows.columns[number]}'" if hasattr(rows, "iloc") else number
         step = "" if first is estimator else f", the first step of {type(estimator).__name__},"
         raise DataError(
-            f"X holds NaN, cells without a value ({sum(empty)} of {len(empty)} columns, the first is {name}), and "
-            f"{type(first).__name__}{step} takes none: fill them first, e.g. make_pipeline(SimpleImputer(), ...)."
+            f"X holds NaN, cells without a value ({sum(empty)} of {len(empty)} columns, the first"
+            f" is {name}), and {type(first).__name__}{step} takes none: fill them first, e.g."
+            " make_pipeline(SimpleImputer(), ...)."
         )
     if isinstance(estimator, Estimator) and as_it_is:
         if told := text_in_numbers(rows):
             raise DataError(f"X: {told}")
         raise DataError(
-            f"X holds text, and {type(estimator).__name__} takes numbers: encode it first, or use raysel.run_study "
-            "with dataset.prepare."
+            f"X holds text, and {type(estimator).__name__} takes numbers: encode it first, or use"
+            " raysel.run_study with dataset.prepare."
         )
     return TableRows.of(rows) if as_it_is or any(empty) else X
 
 
 def text_in_numbers(rows: Any) -> str:
-    """Name the first column of numbers of an array or a frame with cells that are none; empty if there is none."""
+    """Name the first column of numbers of an array or a frame with cells that are none; empty if
+    there is none.
+    """
     return text_among_numbers(_columns(rows))
 
 
 def text_in_error(rows: Any, error: str) -> str:
-    """Name the column of text of which an error quotes a cell, and say what to do; empty if it quotes none."""
+    """Name the column of text of which an error quotes a cell, and say what to do; empty if it
+    quotes none.
+    """
     for name, cells in _columns(rows):
         texts = dict.fromkeys(cell for cell in cells if isinstance(cell, str))
         quoted = next((repr(text) for text in texts if repr(text) in error), "")
         if quoted:
-            mend = f"column {name} holds text, e.g. {quoted}: encode it in a Pipeline, e.g. by OneHotEncoder."
+            mend = (
+                f"column {name} holds text, e.g. {quoted}: encode it in a Pipeline, e.g. by"
+                " OneHotEncoder."
+            )
             return text_among_numbers([(name, cells)]) or mend
     return ""
 
@@ -93,9 +104,12 @@ def _columns(rows: Any) -> Iterator[tuple[str, Any]]:
 
 
 def allows_nan(estimator: Any) -> bool:
-    """Return whether an estimator takes NaN, as its tags say, or those of a Pipeline's first step."""
+    """Return whether an estimator takes NaN, as its tags say, or those of a Pipeline's first
+    step.
+    """
     first = _first_step(estimator)
-    # These say nothing of their parts, each of which gets some columns and refuses what it does not take.
+    # These say nothing of their parts, each of which gets some columns and refuses what it does not
+    # take.
     return isinstance(first, ColumnTransformer | FeatureUnion) or bool(
         get_tags(first).input_tags.allow_nan
     )

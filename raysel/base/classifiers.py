@@ -1,4 +1,6 @@
-"""Base classes of feature selectors, linear classifiers and classifiers of one class against the rest."""
+"""Base classes of feature selectors, linear classifiers and classifiers of one class against the
+rest.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ from raysel.numerics.least_squares import one_hot
 class Selector(SelectorMixin, Estimator):
     """Base class of methods whose ``transform`` selects the ``n_features_to_select`` best features.
 
-    By default half of the features are selected. Features with score 0 are never selected, so that fewer may remain.
+    By default half of the features are selected. Features with score 0 are never selected, so that
+    fewer may remain.
     """
 
     n_features_to_select: int | None
@@ -88,7 +91,8 @@ class LinearSelector(ClassifierMixin, Selector):
         return values[:, 0] if len(self.coef_) == 1 else values
 
     def predict(self, X: ArrayLike) -> LabelArray:
-        """Predict the class of largest score; for two classes the second one if its score is positive.
+        """Predict the class of largest score; for two classes the second one if its score is
+        positive.
 
         Parameters
         ----------
@@ -105,7 +109,9 @@ class LinearSelector(ClassifierMixin, Selector):
         return self.classes_[positions]
 
     def _keep_linear(self, coef: FloatArray, intercept: FloatArray, classes: LabelArray) -> None:
-        """Set ``coef_``, ``intercept_`` and ``classes_`` from one row for each class, also where there are two."""
+        """Set ``coef_``, ``intercept_`` and ``classes_`` from one row for each class, also where
+        there are two.
+        """
         if len(coef) == 2:  # scikit-learn's convention: one row, positive for the second class
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         self.coef_, self.intercept_, self.classes_ = coef, intercept, classes
@@ -118,8 +124,9 @@ _MOST_CELLS = 4
 class TensorShaped(Estimator):
     """Base class of methods of samples that are arrays, with the parameters ``shape`` and ``mask``.
 
-    ``shape`` has the sides of the samples whose cells, in C order, are the columns of X; None stands for plain vectors.
-    ``mask`` tells which cells of an array are the columns, where not all are. The data set's layout sets them.
+    ``shape`` has the sides of the samples whose cells, in C order, are the columns of X; None
+    stands for plain vectors. ``mask`` tells which cells of an array are the columns, where not all
+    are. The data set's layout sets them.
     """
 
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape", "mask"})
@@ -172,7 +179,8 @@ class TensorShaped(Estimator):
         Raises
         ------
         ConfigError
-            If a parameter is invalid; the message names the parameter, its value and the valid values.
+            If a parameter is invalid; the message names the parameter, its value and the valid
+            values.
         """
         super().check(n_features)
         if self.mask is not None:
@@ -195,7 +203,8 @@ class TensorShaped(Estimator):
             raise ConfigError("give shape or mask, not both: the shape is that of the mask.")
         if mask.dtype != bool:
             raise ConfigError(
-                f"mask is an array of {mask.dtype}: give an array of bool, True for the columns of X."
+                f"mask is an array of {mask.dtype}: give an array of bool, True for the columns"
+                " of X."
             )
         if (n_cells := int(mask.sum())) != n_features:
             raise ConfigError(
@@ -203,7 +212,9 @@ class TensorShaped(Estimator):
             )
 
     def _inside(self) -> BoolArray | None:
-        """The mask without slices of which no cell is a feature and without sides of 1; None if all cells are."""
+        """The mask without slices of which no cell is a feature and without sides of 1; None if
+        all cells are.
+        """
         if self.mask is None:
             return None
         mask = np.asarray(self.mask)
@@ -214,14 +225,17 @@ class TensorShaped(Estimator):
         box: BoolArray = mask[np.ix_(*used)]
         if box.size > _MOST_CELLS * box.sum():
             warnings.warn(
-                f"the box around the {box.sum()} cells of the mask has {box.size}: the method computes with all of "
-                "these. A method of vectors, e.g. rfs, takes those of the mask only.",
+                f"the box around the {box.sum()} cells of the mask has {box.size}: the method"
+                " computes with all of these. A method of vectors, e.g. rfs, takes those of the"
+                " mask only.",
                 stacklevel=2,
             )
         return None if box.all() else box.squeeze()
 
     def _sides(self, n_features: int) -> tuple[int, ...]:
-        """Sides of the samples, at least two: a vector is a matrix of one column, and sides of 1 are left out."""
+        """Sides of the samples, at least two: a vector is a matrix of one column, and sides of 1
+        are left out.
+        """
         given = (n_features,) if self.shape is None else tuple(self.shape)
         if self.mask is not None:
             mask = np.asarray(self.mask)
@@ -250,7 +264,9 @@ class SignedTarget:
 
     @property
     def counts(self) -> IntArray:
-        """Number of samples of each class, (n_classes,), or without and with each label, (n_labels, 2)."""
+        """Number of samples of each class, (n_classes,), or without and with each label,
+        (n_labels, 2).
+        """
         above = np.count_nonzero(self.signs > 0, axis=1)
         if len(self.classes) > 2 and not self.multilabel:
             return above
@@ -259,7 +275,9 @@ class SignedTarget:
 
 
 def signed_target(y: ArrayLike) -> SignedTarget:
-    """Make one binary problem for each class or label. `y` is (n_samples,) or (n_samples, n_labels)."""
+    """Make one binary problem for each class or label. `y` is (n_samples,) or (n_samples,
+    n_labels).
+    """
     y = np.asarray(y)
     multilabel = y.ndim == 2 and y.shape[1] > 1
     if multilabel:
@@ -282,17 +300,20 @@ def _positive_labels(y: LabelArray) -> LabelArray:
 
 
 class OneAgainstRestClassifier(ClassifierMixin, Estimator):
-    """Base class of classifiers with a score for each class against the rest, which also support multi-label targets.
+    """Base class of classifiers with a score for each class against the rest, which also support
+    multi-label targets.
 
-    A method also derives from `IterativeEstimator` or `OneShotEstimator`, implements ``decision_function`` and calls
-    ``_keep_target`` when it is fitted. By default it ranks no features.
+    A method also derives from `IterativeEstimator` or `OneShotEstimator`, implements
+    ``decision_function`` and calls ``_keep_target`` when it is fitted. By default it ranks no
+    features.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels; 0, 1, ... for a multi-label target.
     class_count_ : ndarray of int64, shape (n_classes,) or (n_labels, 2)
-        Number of training samples of each class; for a multi-label target without and with each label.
+        Number of training samples of each class; for a multi-label target without and with each
+        label.
     multilabel_ : bool
         Whether the target was multi-label.
     """
@@ -340,15 +361,17 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
         Returns
         -------
         ndarray of shape (n_samples, n_classes) or (n_samples,)
-            Score of each class or label; for two classes that of the second one. A label is predicted where it is
-            positive.
+            Score of each class or label; for two classes that of the second one. A label is
+            predicted where it is positive.
         """
 
     def predict(self, X: ArrayLike) -> LabelArray:
-        """Predict the class of largest score, or for a multi-label target all labels of positive score.
+        """Predict the class of largest score, or for a multi-label target all labels of positive
+        score.
 
-        Of classes with equal scores the most frequent one of the training set is predicted, of equally frequent ones
-        the first. A label (or the second of two classes) with score 0 is predicted if most training samples have it.
+        Of classes with equal scores the most frequent one of the training set is predicted, of
+        equally frequent ones the first. A label (or the second of two classes) with score 0 is
+        predicted if most training samples have it.
 
         Parameters
         ----------
@@ -376,7 +399,9 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
 
 
 class OneAgainstRest(OneAgainstRestClassifier, LinearSelector):
-    """Base class of linear classifiers of one class against the rest, which rank the features by their coefficients."""
+    """Base class of linear classifiers of one class against the rest, which rank the features by
+    their coefficients.
+    """
 
     capabilities: ClassVar[Capabilities] = replace(
         LinearSelector.capabilities, targets=frozenset({CLASSES, LABELS})

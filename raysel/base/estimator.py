@@ -1,4 +1,6 @@
-"""Base classes of all methods, their capabilities, and what iterating methods and those solved in one step share."""
+"""Base classes of all methods, their capabilities, and what iterating methods and those solved
+in one step share.
+"""
 
 from __future__ import annotations
 
@@ -56,37 +58,41 @@ class Capabilities:
     Parameters
     ----------
     ranks : bool or None, default=True
-        Whether the method computes a score for each feature, ``scores_``. None: a fit tells, as for classes in
-        scikit-learn's style.
+        Whether the method computes a score for each feature, ``scores_``. None: a fit tells, as for
+        classes in scikit-learn's style.
     predicts : bool, default=False
         Whether the method has ``predict``.
     iterates : bool, default=True
-        Whether the method iterates, so that early stopping can be applied; otherwise it is solved in one step.
+        Whether the method iterates, so that early stopping can be applied; otherwise it is solved
+        in one step.
     targets : frozenset of {"classes", "labels", "quantities"}, default={"classes"}
-        Kinds of y that the method supports: one class for each sample, an indicator of shape (n_samples, n_labels), or
-        one or several numbers for each sample.
+        Kinds of y that the method supports: one class for each sample, an indicator of shape
+        (n_samples, n_labels), or one or several numbers for each sample.
     transductive : bool, default=False
         Whether the prediction for a sample depends on the other samples passed to ``predict``.
     path : bool, default=False
         Whether the method has ``fit_path``, which fits many configurations on one training set.
     reconstructed : bool, default=False
-        Whether the method is a reconstruction from its paper, because the authors' code was not found.
+        Whether the method is a reconstruction from its paper, because the authors' code was not
+        found.
     local_optimum : bool, default=False
         Whether a fit ends at one of several local optima, which its start decides.
-    layouts : frozenset of {"tensor", "modalities", "tasks", "volume"}, default={"tensor", "modalities", "volume"}
-        Kinds of layouts that the method supports. A table without structure is a tensor of one axis.
+    layouts : frozenset of str, default={"tensor", "modalities", "volume"}
+        Kinds of layouts that the method supports. A table without structure is a tensor of one
+        axis.
     prepare_parameters : frozenset of str, default=frozenset()
-        Constructor parameters that ``prepare`` depends on. Configurations with equal values of these share the
-        prepared training sets.
+        Constructor parameters that ``prepare`` depends on. Configurations with equal values of
+        these share the prepared training sets.
     score_scale : {"effect", "squared", "weight", "place"}, default="effect"
-        What scores are, by which those of the columns of one feature are joined: sizes of an effect, as coefficients
-        and t values; squares of it, as F values and importances; weights around a value that is not 0, as those of
-        ReliefF; or places in an order, which are the same for all labels, so that they have no p values.
+        What scores are, by which those of the columns of one feature are joined: sizes of an
+        effect, as coefficients and t values; squares of it, as F values and importances; weights
+        around a value that is not 0, as those of ReliefF; or places in an order, which are the same
+        for all labels, so that they have no p values.
     univariate : bool, default=False
         Whether the score of a feature depends on the labels and on that feature alone.
     in_blocks : bool, default=False
-        Whether the method reads its samples in ``prepare`` and in its predictions alone, and also takes
-        `raysel.data.stored_samples.StoredSamples`, which stay in their file.
+        Whether the method reads its samples in ``prepare`` and in its predictions alone, and also
+        takes `raysel.data.stored_samples.StoredSamples`, which stay in their file.
 
     Examples
     --------
@@ -118,9 +124,9 @@ class Capabilities:
 class Estimator(CallbackSupportMixin, BaseEstimator):
     """Base class of all methods, fitted by the generator `iterate`.
 
-    A method derives from `IterativeEstimator` or `OneShotEstimator`, declares its ``capabilities`` and implements
-    ``__init__``, ``prepare`` and ``_updates``. It must not write into ``X``, because all workers of a study share
-    that array.
+    A method derives from `IterativeEstimator` or `OneShotEstimator`, declares its ``capabilities``
+    and implements ``__init__``, ``prepare`` and ``_updates``. It must not write into ``X``, because
+    all workers of a study share that array.
 
     Attributes
     ----------
@@ -138,17 +144,20 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         Number of features of the training set.
     """
 
-    #: Capabilities of the method. A subclass changes those of its base class by ``dataclasses.replace``.
+    #: Capabilities of the method. A subclass changes those of its base class by
+    #: ``dataclasses.replace``.
     capabilities: ClassVar[Capabilities] = Capabilities()
 
-    #: Parameters that are set from a data set's layout, e.g. ``{"shape"}``; a configuration must not set them.
+    #: Parameters that are set from a data set's layout, e.g. ``{"shape"}``; a configuration must
+    #: not set them.
     layout_parameters: ClassVar[frozenset[str]] = frozenset()
 
-    #: Parameters that order equally good configurations: the smaller value is simpler, after a minus the larger one.
+    #: Parameters that order equally good configurations: the smaller value is simpler, after a
+    #: minus the larger one.
     simpler_first: ClassVar[tuple[str, ...]] = ()
 
-    #: scikit-learn's constraints of the parameters; those of the base classes hold where a class declares no other.
-    #: Parameters without an entry are not checked.
+    #: scikit-learn's constraints of the parameters; those of the base classes hold where a class
+    #: declares no other. Parameters without an entry are not checked.
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_features_to_select": [COUNT, None],
         "random_state": ["random_state"],
@@ -166,7 +175,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Make an estimator for data of a layout, with those of ``layout_parameters`` that the layout has.
+        """Make an estimator for data of a layout, with those of ``layout_parameters`` that the
+        layout has.
 
         Parameters
         ----------
@@ -192,12 +202,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def score_scale(self) -> str:
-        """What the scores are without information: ``capabilities.score_scale``, unless parameters decide."""
+        """What the scores are without information: ``capabilities.score_scale``, unless
+        parameters decide.
+        """
         return self.capabilities.score_scale
 
     @property
     def univariate(self) -> bool:
-        """Whether the score of a feature depends on no other: ``capabilities.univariate``, unless parameters decide."""
+        """Whether the score of a feature depends on no other: ``capabilities.univariate``,
+        unless parameters decide.
+        """
         return self.capabilities.univariate
 
     def check(self, n_features: int) -> None:
@@ -211,7 +225,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         ConfigError
-            If a parameter is invalid; the message names the parameter, its value and the valid values.
+            If a parameter is invalid; the message names the parameter, its value and the valid
+            values.
         """
         try:
             self._validate_params()
@@ -236,7 +251,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         ConfigError
-            If a parameter is invalid; the message names the parameter, its value and the valid values.
+            If a parameter is invalid; the message names the parameter, its value and the valid
+            values.
         """
 
     def complexity_key(self) -> tuple[float, ...]:
@@ -270,7 +286,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return False
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: Any) -> None:
-        """Set the fitted attributes to the zero solution; required if `is_zero_solution` can return True.
+        """Set the fitted attributes to the zero solution; required if `is_zero_solution` can return
+        True.
 
         Parameters
         ----------
@@ -283,7 +300,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
 
     def another_start(self) -> Self | None:
-        """Return an unfitted copy of this fitted estimator that starts elsewhere; of the copy, a further one.
+        """Return an unfitted copy of this fitted estimator that starts elsewhere; of the copy, a
+        further one.
 
         Returns
         -------
@@ -323,7 +341,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         Returns
         -------
         object
-            A dataclass of contiguous arrays, or a tuple of such; not None. It must not be modified afterwards.
+            A dataclass of contiguous arrays, or a tuple of such; not None. It must not be modified
+            afterwards.
 
         Raises
         ------
@@ -333,7 +352,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @abstractmethod
     def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
-        """Yield the objective after each iteration, with the fitted attributes set; need not terminate by itself."""
+        """Yield the objective after each iteration, with the fitted attributes set; need not
+        terminate by itself.
+        """
 
     @abstractmethod
     def _has_converged(self, path: FloatArray) -> bool:
@@ -373,8 +394,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Training labels.
         prepared : object, default=None
-            Result of ``prepare(X, y)`` by this estimator, or by another one for the same layout with equal
-            ``capabilities.prepare_parameters``. If given, X and y are not validated. None: computed here.
+            Result of ``prepare(X, y)`` by this estimator, or by another one for the same layout
+            with equal ``capabilities.prepare_parameters``. If given, X and y are not validated.
+            None: computed here.
 
         Yields
         ------
@@ -508,9 +530,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 class IterativeEstimator(Estimator):
     """Base class of methods with the parameters ``max_iter`` and ``tol``.
 
-    A method that sets ``dual_gap_`` in each iteration ends where the objective is proved to be within ``tol`` of the
-    optimum, relative; others where an iteration lowers it by at most ``tol``. ``fit`` warns if ``max_iter`` iterations
-    did not reach that.
+    A method that sets ``dual_gap_`` in each iteration ends where the objective is proved to be
+    within ``tol`` of the optimum, relative; others where an iteration lowers it by at most ``tol``.
+    ``fit`` warns if ``max_iter`` iterations did not reach that.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -522,7 +544,8 @@ class IterativeEstimator(Estimator):
     max_iter: int
     tol: float
 
-    #: Upper bound of how far the objective is above the optimum, relative; None where no bound is known.
+    #: Upper bound of how far the objective is above the optimum, relative; None where no bound is
+    #: known.
     dual_gap_: float | None = None
 
     @property
@@ -531,7 +554,9 @@ class IterativeEstimator(Estimator):
         return self.max_iter
 
     def _has_converged(self, path: FloatArray) -> bool:
-        """Return whether the duality gap or, without one, the last change of the objective was at most ``tol``."""
+        """Return whether the duality gap or, without one, the last change of the objective was
+        at most ``tol``.
+        """
         if self.dual_gap_ is not None:
             return self.dual_gap_ <= self.tol
         return len(path) > 1 and bool(abs(path[-2] - path[-1]) <= self.tol * abs(path[-2]))
@@ -556,8 +581,8 @@ class IterativeEstimator(Estimator):
 class OneShotEstimator(Estimator):
     """Base class of methods whose ``_updates`` yields once, the objective of the fitted estimator.
 
-    A method that calls an iterative solver of a library overrides ``_has_converged`` and ``_not_converged`` to report
-    its convergence.
+    A method that calls an iterative solver of a library overrides ``_has_converged`` and
+    ``_not_converged`` to report its convergence.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -1,4 +1,6 @@
-"""Scores of the features of a fitted estimator in scikit-learn's style, by its public attributes."""
+"""Scores of the features of a fitted estimator in scikit-learn's style, by its public
+attributes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from raysel.core.arrays import BoolArray, FloatArray, LabelArray
 
 
 def feature_scores(fitted: Any, constant: BoolArray) -> tuple[str, FloatArray] | None:
-    """Return the feature scores of a fitted estimator in scikit-learn's style, and the attribute that they are of."""
+    """Return the feature scores of a fitted estimator in scikit-learn's style, and the attribute
+    that they are of.
+    """
     if isinstance(fitted, CodedClassifier):
         return feature_scores(fitted.estimator_, constant)
     if isinstance(fitted, Pipeline):
@@ -30,7 +34,9 @@ def feature_scores(fitted: Any, constant: BoolArray) -> tuple[str, FloatArray] |
 def _by_feature(
     values: Any, n_features: int, *, joined: bool, order: float = 2
 ) -> FloatArray | None:
-    """Return values as one number a feature, joined by the norm over rows if they are; None if they are no such."""
+    """Return values as one number a feature, joined by the norm over rows if they are; None if
+    they are no such.
+    """
     try:
         values = values.toarray() if hasattr(values, "toarray") else values
         values = np.asarray(values, dtype=np.float64)
@@ -48,9 +54,11 @@ def _usable(scores: FloatArray, constant: BoolArray) -> FloatArray:
 
 
 def _selector_scores(selector: Any, constant: BoolArray) -> tuple[str, FloatArray] | None:
-    """Return the scores of a selector: its ``ranking_``, the weights of its ``estimator_``, or else its support.
+    """Return the scores of a selector: its ``ranking_``, the weights of its ``estimator_``, or else
+    its support.
 
-    The features that it selects are before all others, and among themselves in the order of the weights.
+    The features that it selects are before all others, and among themselves in the order of the
+    weights.
     """
     support = np.asarray(selector.get_support(), dtype=bool)
     if support.shape != constant.shape:
@@ -66,9 +74,11 @@ def _selector_scores(selector: Any, constant: BoolArray) -> tuple[str, FloatArra
 
 
 def _weights(selector: Any, n_features: int, n_selected: int) -> tuple[str, FloatArray | None]:
-    """Return the weights of all features, or of those selected, by the fitted estimator of a selector.
+    """Return the weights of all features, or of those selected, by the fitted estimator of a
+    selector.
 
-    They are those by which it selects: of its ``importance_getter``, joined by the norm of its ``norm_order``.
+    They are those by which it selects: of its ``importance_getter``, joined by the norm of its
+    ``norm_order``.
     """
     fitted = getattr(selector, "estimator_", None)
     getter = getattr(selector, "importance_getter", "auto")
@@ -93,10 +103,11 @@ def _attribute(fitted: Any, path: str) -> Any:
 
 
 def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> tuple[str, FloatArray] | None:
-    """Return the scores of the last step that has some, 0 for features that an earlier or later step leaves out.
+    """Return the scores of the last step that has some, 0 for features that an earlier or later
+    step leaves out.
 
-    None if a step before it mixes the features. Variances are scores only of a pipeline that has no others and
-    predicts nothing: a filter of constant columns ranks none of those that it keeps.
+    None if a step before it mixes the features. Variances are scores only of a pipeline that has no
+    others and predicts nothing: a filter of constant columns ranks none of those that it keeps.
     """
     columns, scores, name = np.arange(len(constant)), None, ""
     for number, (_, step) in enumerate(pipeline.steps, start=1):
@@ -125,7 +136,9 @@ def _default_names(n_columns: int) -> LabelArray:
 
 
 def _keeps_columns(step: Any, n_columns: int) -> bool:
-    """Return whether each output of a fitted step is the column at its place, as the names of the outputs say."""
+    """Return whether each output of a fitted step is the column at its place, as the names of
+    the outputs say.
+    """
     if isinstance(step, OneToOneFeatureMixin):
         return True
     try:

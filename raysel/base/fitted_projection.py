@@ -28,7 +28,8 @@ from raysel.numerics.classification import distance_differences
 class FittedProjection(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Estimator
 ):
-    """Base class of projections: transformation, 1-nearest-neighbour prediction and feature selection.
+    """Base class of projections: transformation, 1-nearest-neighbour prediction and feature
+    selection.
 
     Attributes
     ----------
@@ -84,7 +85,9 @@ class FittedProjection(
         values: Sequence[FloatArray],
         embeddings: Sequence[FloatArray],
     ) -> None:
-        """Set the fitted attributes from each task's U_i and the discriminant values of its columns."""
+        """Set the fitted attributes from each task's U_i and the discriminant values of its
+        columns.
+        """
         signs = [
             np.where(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])] < 0, -1.0, 1.0)
             for U in projections
@@ -136,7 +139,8 @@ class FittedProjection(
         U = self.projections_[task]
         if features.shape[1] != len(U):
             raise DataError(
-                f"{task_label(self.task_names_[task])} has {len(U)} features, but X has {features.shape[1]}."
+                f"{task_label(self.task_names_[task])} has {len(U)} features, but X has"
+                f" {features.shape[1]}."
             )
         return (features - self.means_[task]) @ U
 
@@ -159,7 +163,9 @@ class FittedProjection(
         return self.embedded_labels_[task][nearest]
 
     def _class_distances(self, task: int, X: FloatArray) -> FloatArray:
-        """Distance of each sample to the nearest projected sample of each class, infinite for other tasks' classes."""
+        """Distance of each sample to the nearest projected sample of each class, infinite for
+        other tasks' classes.
+        """
         nearest = np.full((len(X), len(self.classes_)), np.inf)
         codes = np.searchsorted(self.classes_, self.embedded_labels_[task])
         by_class = np.argsort(codes, kind="stable")
@@ -171,7 +177,9 @@ class FittedProjection(
     def _parts(
         self, X: ArrayLike | TaskBlocks
     ) -> tuple[int, list[tuple[int, IntArray, FloatArray]]]:
-        """Validate X; return the number of samples and (task, rows, samples) of each task with samples."""
+        """Validate X; return the number of samples and (task, rows, samples) of each task with
+        samples.
+        """
         check_is_fitted(self)
         widths = [len(U) for U in self.projections_]
         if isinstance(X, TaskBlocks):
@@ -184,7 +192,8 @@ class FittedProjection(
         if len(widths) == 1:
             if isinstance(features, TaskBlocks):
                 raise DataError(
-                    f"{type(self).__name__} was fitted on one task, but X holds {len(features.blocks)}; give an array."
+                    f"{type(self).__name__} was fitted on one task, but X holds"
+                    f" {len(features.blocks)}; give an array."
                 )
             return len(features), [(0, np.arange(len(features)), np.asarray(features))]
         layout = Tasks(dict(zip(self.task_names_, widths, strict=True)))
@@ -232,10 +241,11 @@ class FittedProjection(
         return predicted
 
     def decision_function(self, X: ArrayLike | TaskBlocks) -> FloatArray:
-        """Score each class by the distances to the nearest projected training samples of the sample's task.
+        """Score each class by the distances to the nearest projected training samples of the
+        sample's task.
 
-        The score of a class is the distance to the nearest sample of another class minus that to the nearest of its
-        own, so that the predicted class has the largest score.
+        The score of a class is the distance to the nearest sample of another class minus that to
+        the nearest of its own, so that the predicted class has the largest score.
 
         Parameters
         ----------
@@ -245,7 +255,8 @@ class FittedProjection(
         Returns
         -------
         ndarray of shape (n_samples, n_classes) or (n_samples,)
-            Score of each class, minus infinity for classes of other tasks; for two classes that of the second one.
+            Score of each class, minus infinity for classes of other tasks; for two classes that of
+            the second one.
         """
         n, parts = self._parts(X)
         scores = np.empty((n, len(self.classes_)))

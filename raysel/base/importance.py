@@ -1,4 +1,6 @@
-"""Permutation importance: ranks the features of any classifier or regressor by what it loses without them."""
+"""Permutation importance: ranks the features of any classifier or regressor by what it loses
+without them.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,16 @@ _ROUNDING = 1e-12
 
 
 class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
-    """Classifier or regressor whose features are ranked by permutation importance on held-out samples.
+    """Classifier or regressor whose features are ranked by permutation importance on held-out
+    samples.
 
-    The samples are divided into folds, and a clone of the estimator is fitted to all folds but one. The importance of a
-    feature is what the clone's score on the samples left out loses where the values of that feature are permuted among
-    them [1]_, the mean over permutations and folds; 0 where it loses nothing. So every estimator that predicts can rank
-    its features, one without ``coef_`` and ``feature_importances_`` too, and no feature is rewarded for what is only
-    learnt by heart. A feature that another one can replace has a low importance, though the labels depend on it.
+    The samples are divided into folds, and a clone of the estimator is fitted to all folds but one.
+    The importance of a feature is what the clone's score on the samples left out loses where the
+    values of that feature are permuted among them [1]_, the mean over permutations and folds; 0
+    where it loses nothing. So every estimator that predicts can rank its features, one without
+    ``coef_`` and ``feature_importances_`` too, and no feature is rewarded for what is only learnt
+    by heart. A feature that another one can replace has a low importance, though the labels depend
+    on it.
 
     Predictions are those of the estimator fitted to all samples.
 
@@ -42,26 +47,29 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
     estimator : estimator
         Classifier or regressor in scikit-learn's style.
     metric : str, default=None
-        Metric of the loss, larger is better: one of raysel's, or any scorer name of scikit-learn. None: "accuracy" for
-        a classifier, "r2" for a regressor.
+        Metric of the loss, larger is better: one of raysel's, or any scorer name of scikit-learn.
+        None: "accuracy" for a classifier, "r2" for a regressor.
     n_folds : int, default=5
-        Number of folds, stratified by class and shuffled; as many as the smallest class of two samples or more has if
-        those are fewer. Groups of samples are not kept whole, so that a study with groups or blocks refuses it.
+        Number of folds, stratified by class and shuffled; as many as the smallest class of two
+        samples or more has if those are fewer. Groups of samples are not kept whole, so that a
+        study with groups or blocks refuses it.
     n_repeats : int, default=5
         Number of permutations of each feature in each fold.
     random_state : int, RandomState instance or None, default=0
         Seed of the folds and of the permutations.
     origin : ndarray of int, shape (n_columns,), default=None
-        Feature that each column of X comes from, from 0, e.g. a text of which each value has a column. The columns of a
-        feature are permuted together, and each has the importance of the feature. None: each is a feature. A study sets
-        it where `dataset.prepare` makes several columns of a feature.
+        Feature that each column of X comes from, from 0, e.g. a text of which each value has a
+        column. The columns of a feature are permuted together, and each has the importance of the
+        feature. None: each is a feature. A study sets it where `dataset.prepare` makes several
+        columns of a feature.
 
     Attributes
     ----------
     estimator_ : estimator
         The estimator fitted to all samples.
     feature_importances_ : ndarray of shape (n_features,)
-        Importance of each feature, or that of the feature of each column, in units of the metric, >= 0.
+        Importance of each feature, or that of the feature of each column, in units of the metric,
+        >= 0.
     classes_ : ndarray of shape (n_classes,)
         Class labels; only of a classifier.
     n_features_in_ : int
@@ -86,7 +94,8 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> model = HistGradientBoostingClassifier(max_iter=10, random_state=0)
     >>> ranked = PermutationImportance(model, n_repeats=2).fit(X, y)
-    >>> ranked.feature_importances_.shape, ranked.feature_names_in_[ranked.feature_importances_.argmax()]
+    >>> importances = ranked.feature_importances_
+    >>> importances.shape, ranked.feature_names_in_[importances.argmax()]
     ((13,), 'flavanoids')
     """
 
@@ -98,7 +107,8 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
         "origin": [np.ndarray, None],
     }
 
-    #: `Capabilities.score_scale`: what is lost without a feature is that of all its columns already.
+    #: `Capabilities.score_scale`: what is lost without a feature is that of all its columns
+    #: already.
     score_scale = "weight"
 
     estimator_: Any

@@ -17,7 +17,9 @@ from raysel.core.errors import DataError
 
 
 def fit_to_labels(estimator: Any, X: Any, y: LabelArray) -> Any:
-    """Fit a clone to labels; where it refuses these and takes their numbers 0 to k - 1, a `CodedClassifier` of it."""
+    """Fit a clone to labels; where it refuses these and takes their numbers 0 to k - 1, a
+    `CodedClassifier` of it.
+    """
     try:
         return clone(estimator).fit(X, y)
     except Exception as refused:
@@ -30,7 +32,9 @@ def fit_to_labels(estimator: Any, X: Any, y: LabelArray) -> Any:
 
 
 def may_want_codes(estimator: Any, y: LabelArray) -> bool:
-    """Return whether the labels are not 0 to k - 1 and a part of the estimator is a classifier, or has no tags."""
+    """Return whether the labels are not 0 to k - 1 and a part of the estimator is a classifier,
+    or has no tags.
+    """
     if np.ndim(y) != 1 or is_quantity(y):
         return False
     if type_of_target(y) not in ("binary", "multiclass"):
@@ -57,7 +61,9 @@ def _wrapped_has(name: str) -> Any:
 
 
 class CodedClassifier(MetaEstimatorMixin, BaseEstimator):
-    """Classifier that is fitted to the places of the labels among the classes, and predicts the labels."""
+    """Classifier that is fitted to the places of the labels among the classes, and predicts the
+    labels.
+    """
 
     estimator_: Any
     classes_: LabelArray
@@ -81,8 +87,8 @@ class CodedClassifier(MetaEstimatorMixin, BaseEstimator):
         places = np.asarray(predicted, dtype=np.float64)
         if not np.isin(places, np.arange(len(self.classes_))).all():
             raise DataError(
-                f"{type(self.estimator_).__name__} predicts {predicted[0]} where it was fitted to the numbers 0 to "
-                f"{len(self.classes_) - 1} of the classes; use a classifier."
+                f"{type(self.estimator_).__name__} predicts {predicted[0]} where it was fitted to"
+                f" the numbers 0 to {len(self.classes_) - 1} of the classes; use a classifier."
             )
         return places.astype(np.int64)
 

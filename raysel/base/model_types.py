@@ -1,4 +1,6 @@
-"""Types that a model file may hold: by a list, and the estimators whose classes this process has imported."""
+"""Types that a model file may hold: by a list, and the estimators whose classes this process has
+imported.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,11 @@ from raysel.core.plugins import plugin_targets
 #: Classes of scikit-learn that a model file may hold, by module.
 _CLASSES = {
     "_loss.link": "HalfLogitLink IdentityLink Interval LogLink LogitLink MultinomialLogit",
-    "_loss.loss": "AbsoluteError ExponentialLoss HalfBinomialLoss HalfGammaLoss "
-    "HalfMultinomialLoss HalfPoissonLoss HalfSquaredError HalfTweedieLossIdentity HuberLoss "
-    "PinballLoss",
+    "_loss.loss": (
+        "AbsoluteError ExponentialLoss HalfBinomialLoss HalfGammaLoss "
+        "HalfMultinomialLoss HalfPoissonLoss HalfSquaredError HalfTweedieLossIdentity HuberLoss "
+        "PinballLoss"
+    ),
     "calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
     "cluster._agglomerative": "FeatureAgglomeration",
     "cluster._kmeans": "KMeans MiniBatchKMeans",
@@ -35,12 +39,15 @@ _CLASSES = {
     "discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
     "dummy": "DummyClassifier DummyRegressor",
     "ensemble._bagging": "BaggingClassifier BaggingRegressor",
-    "ensemble._forest": "ExtraTreesClassifier ExtraTreesRegressor RandomForestClassifier "
-    "RandomForestRegressor RandomTreesEmbedding",
+    "ensemble._forest": (
+        "ExtraTreesClassifier ExtraTreesRegressor RandomForestClassifier "
+        "RandomForestRegressor RandomTreesEmbedding"
+    ),
     "ensemble._gb": "GradientBoostingClassifier GradientBoostingRegressor",
     "ensemble._hist_gradient_boosting.binning": "_BinMapper",
-    "ensemble._hist_gradient_boosting.gradient_boosting": "HistGradientBoostingClassifier "
-    "HistGradientBoostingRegressor",
+    "ensemble._hist_gradient_boosting.gradient_boosting": (
+        "HistGradientBoostingClassifier HistGradientBoostingRegressor"
+    ),
     "ensemble._hist_gradient_boosting.predictor": "TreePredictor",
     "ensemble._stacking": "StackingClassifier StackingRegressor",
     "ensemble._voting": "VotingClassifier VotingRegressor",
@@ -48,23 +55,29 @@ _CLASSES = {
     "feature_selection._from_model": "SelectFromModel",
     "feature_selection._rfe": "RFE RFECV",
     "feature_selection._sequential": "SequentialFeatureSelector",
-    "feature_selection._univariate_selection": "GenericUnivariateSelect SelectFdr SelectFpr "
-    "SelectFwe SelectKBest SelectPercentile",
+    "feature_selection._univariate_selection": (
+        "GenericUnivariateSelect SelectFdr SelectFpr SelectFwe SelectKBest SelectPercentile"
+    ),
     "feature_selection._variance_threshold": "VarianceThreshold",
     "gaussian_process._gpc": "GaussianProcessClassifier _BinaryGaussianProcessClassifierLaplace",
     "gaussian_process._gpr": "GaussianProcessRegressor",
-    "gaussian_process.kernels": "CompoundKernel ConstantKernel DotProduct ExpSineSquared "
-    "Exponentiation Matern PairwiseKernel Product RBF RationalQuadratic Sum WhiteKernel",
+    "gaussian_process.kernels": (
+        "CompoundKernel ConstantKernel DotProduct ExpSineSquared "
+        "Exponentiation Matern PairwiseKernel Product RBF RationalQuadratic Sum WhiteKernel"
+    ),
     "impute._base": "MissingIndicator SimpleImputer",
     "impute._knn": "KNNImputer",
     "isotonic": "IsotonicRegression",
-    "kernel_approximation": "AdditiveChi2Sampler Nystroem PolynomialCountSketch RBFSampler "
-    "SkewedChi2Sampler",
+    "kernel_approximation": (
+        "AdditiveChi2Sampler Nystroem PolynomialCountSketch RBFSampler SkewedChi2Sampler"
+    ),
     "kernel_ridge": "KernelRidge",
     "linear_model._base": "LinearRegression",
     "linear_model._bayes": "ARDRegression BayesianRidge",
-    "linear_model._coordinate_descent": "ElasticNet ElasticNetCV Lasso LassoCV "
-    "MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV",
+    "linear_model._coordinate_descent": (
+        "ElasticNet ElasticNetCV Lasso LassoCV "
+        "MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV"
+    ),
     "linear_model._glm.glm": "GammaRegressor PoissonRegressor TweedieRegressor",
     "linear_model._huber": "HuberRegressor",
     "linear_model._least_angle": "Lars LarsCV LassoLars LassoLarsCV LassoLarsIC",
@@ -79,10 +92,12 @@ _CLASSES = {
     "linear_model._theil_sen": "TheilSenRegressor",
     "manifold._isomap": "Isomap",
     "manifold._locally_linear": "LocallyLinearEmbedding",
-    "metrics._dist_metrics": "ChebyshevDistance64 EuclideanDistance64 ManhattanDistance64 "
-    "MinkowskiDistance64",
-    "model_selection._classification_threshold": "FixedThresholdClassifier "
-    "TunedThresholdClassifierCV",
+    "metrics._dist_metrics": (
+        "ChebyshevDistance64 EuclideanDistance64 ManhattanDistance64 MinkowskiDistance64"
+    ),
+    "model_selection._classification_threshold": (
+        "FixedThresholdClassifier TunedThresholdClassifierCV"
+    ),
     "multiclass": "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier _ConstantPredictor",
     "multioutput": "ClassifierChain MultiOutputClassifier MultiOutputRegressor RegressorChain",
     "naive_bayes": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
@@ -98,8 +113,10 @@ _CLASSES = {
     "neural_network._rbm": "BernoulliRBM",
     "neural_network._stochastic_optimizers": "AdamOptimizer SGDOptimizer",
     "pipeline": "FeatureUnion Pipeline",
-    "preprocessing._data": "Binarizer KernelCenterer MaxAbsScaler MinMaxScaler Normalizer "
-    "PowerTransformer QuantileTransformer RobustScaler StandardScaler",
+    "preprocessing._data": (
+        "Binarizer KernelCenterer MaxAbsScaler MinMaxScaler Normalizer "
+        "PowerTransformer QuantileTransformer RobustScaler StandardScaler"
+    ),
     "preprocessing._discretization": "KBinsDiscretizer",
     "preprocessing._encoders": "OneHotEncoder OrdinalEncoder",
     "preprocessing._function_transformer": "FunctionTransformer",
@@ -110,8 +127,9 @@ _CLASSES = {
     "semi_supervised._label_propagation": "LabelPropagation LabelSpreading",
     "semi_supervised._self_training": "SelfTrainingClassifier",
     "svm._classes": "LinearSVC LinearSVR NuSVC NuSVR SVC SVR",
-    "tree._classes": "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier "
-    "ExtraTreeRegressor",
+    "tree._classes": (
+        "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor"
+    ),
 }
 #: Classes of other packages, which are imported only where a model file names them.
 _OTHERS = {
@@ -130,15 +148,19 @@ _OTHERS = {
     "imblearn.over_sampling._smote.filter": "BorderlineSMOTE SVMSMOTE",
     "imblearn.pipeline": "Pipeline",
     "imblearn.under_sampling._prototype_generation._cluster_centroids": "ClusterCentroids",
-    "imblearn.under_sampling._prototype_selection._condensed_nearest_neighbour": ""
-    "CondensedNearestNeighbour",
-    "imblearn.under_sampling._prototype_selection._edited_nearest_neighbours": "AllKNN "
-    "EditedNearestNeighbours RepeatedEditedNearestNeighbours",
-    "imblearn.under_sampling._prototype_selection._instance_hardness_threshold": ""
-    "InstanceHardnessThreshold",
+    "imblearn.under_sampling._prototype_selection._condensed_nearest_neighbour": (
+        "CondensedNearestNeighbour"
+    ),
+    "imblearn.under_sampling._prototype_selection._edited_nearest_neighbours": (
+        "AllKNN EditedNearestNeighbours RepeatedEditedNearestNeighbours"
+    ),
+    "imblearn.under_sampling._prototype_selection._instance_hardness_threshold": (
+        "InstanceHardnessThreshold"
+    ),
     "imblearn.under_sampling._prototype_selection._nearmiss": "NearMiss",
-    "imblearn.under_sampling._prototype_selection._neighbourhood_cleaning_rule": ""
-    "NeighbourhoodCleaningRule",
+    "imblearn.under_sampling._prototype_selection._neighbourhood_cleaning_rule": (
+        "NeighbourhoodCleaningRule"
+    ),
     "imblearn.under_sampling._prototype_selection._one_sided_selection": "OneSidedSelection",
     "imblearn.under_sampling._prototype_selection._random_under_sampler": "RandomUnderSampler",
     "imblearn.under_sampling._prototype_selection._tomek_links": "TomekLinks",
@@ -158,9 +180,14 @@ _OTHER_CLASSES = frozenset(
 _LOSSES = frozenset(
     f"sklearn.{module}.{name}"
     for module, names in {
-        "_loss._loss": "CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss CyHalfMultinomialLoss "
-        "CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss CyHalfTweedieLossIdentity CyHuberLoss CyPinballLoss",
-        "linear_model._sgd_fast": "EpsilonInsensitive Hinge ModifiedHuber SquaredEpsilonInsensitive SquaredHinge",
+        "_loss._loss": (
+            "CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss"
+            " CyHalfMultinomialLoss CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss"
+            " CyHalfTweedieLossIdentity CyHuberLoss CyPinballLoss"
+        ),
+        "linear_model._sgd_fast": (
+            "EpsilonInsensitive Hinge ModifiedHuber SquaredEpsilonInsensitive SquaredHinge"
+        ),
     }.items()
     for name in names.split()
 )
@@ -182,7 +209,8 @@ _ARRAYS = (
     *("ndarray", "bool", "bool_", "float32", "float64", "str_"),
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
 )
-#: Names that a node of each kind may have; None: any, because skops makes the same of all. ObjectNode is not listed.
+#: Names that a node of each kind may have; None: any, because skops makes the same of all.
+#: ObjectNode is not listed.
 KINDS: dict[str, frozenset[str] | None] = {
     "BytearrayNode": frozenset({"builtins.bytearray"}),
     "BytesNode": frozenset({"builtins.bytes"}),
@@ -259,9 +287,10 @@ _PLAIN = (
 def trusted_types() -> frozenset[str]:
     """List the classes that a model file may contain.
 
-    They are raysel's registered methods and scalers, the classes that other packages register under the entry point
-    ``raysel.estimators``, and those of scikit-learn, imbalanced-learn, LightGBM and XGBoost; none is imported. A file may
-    also hold any other estimator whose class the program has imported.
+    They are raysel's registered methods and scalers, the classes that other packages register under
+    the entry point ``raysel.estimators``, and those of scikit-learn, imbalanced-learn, LightGBM and
+    XGBoost; none is imported. A file may also hold any other estimator whose class the program has
+    imported.
 
     Returns
     -------
@@ -279,7 +308,9 @@ def trusted_types() -> frozenset[str]:
 
 
 def is_imported_estimator(name: str) -> bool:
-    """Return whether a dotted name is that of an estimator's class in a module that this process has imported."""
+    """Return whether a dotted name is that of an estimator's class in a module that this process
+    has imported.
+    """
     module, _, attribute = name.rpartition(".")
     found = vars(sys.modules[module]).get(attribute) if module in sys.modules else None
     return (

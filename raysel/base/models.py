@@ -1,4 +1,6 @@
-"""Models in skops' format, signed when they are written, read without pickle once the signature and the names are checked."""
+"""Models in skops' format, signed when they are written, read without pickle once the signature
+and the names are checked.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +26,30 @@ _SCHEMA = "schema.json"
 
 
 def types_within(path: Path) -> set[str]:
-    """Return the names of the classes and functions in a model file, of which nothing is imported."""
+    """Return the names of the classes and functions in a model file, of which nothing is
+    imported.
+    """
     return {name for _, name in _nodes(path.read_bytes())}
 
 
 def own_estimators(content: bytes) -> set[str]:
-    """Return the names of the estimators in a model file that are outside raysel's list, and imported here."""
+    """Return the names of the estimators in a model file that are outside raysel's list, and
+    imported here.
+    """
     return imported_estimators(classes_within(content))
 
 
 def classes_within(content: bytes) -> set[str]:
-    """Return the names of the classes whose objects a model file holds, of which nothing is imported."""
+    """Return the names of the classes whose objects a model file holds, of which nothing is
+    imported.
+    """
     return {name for kind, name in _nodes(content) if kind == "ObjectNode"}
 
 
 def other_classes(content: bytes) -> set[str]:
-    """Return the classes in a model file that are outside raysel's list; of a damaged file they are not known."""
+    """Return the classes in a model file that are outside raysel's list; of a damaged file they
+    are not known.
+    """
     try:
         return classes_within(content) - trusted_types()
     except Exception:  # whoever opens it says what is damaged  # noqa: BLE001
@@ -47,7 +57,9 @@ def other_classes(content: bytes) -> set[str]:
 
 
 def foreign_nodes(content: bytes, classes: Collection[str]) -> set[str]:
-    """Return the names of the nodes of a model file that are of another kind, or objects of other classes."""
+    """Return the names of the nodes of a model file that are of another kind, or objects of
+    other classes.
+    """
     foreign = set()
     for kind, name in _nodes(content):
         allowed = classes if kind == "ObjectNode" else KINDS.get(kind, ())
@@ -80,7 +92,9 @@ def _mappings(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def with_present_names(content: bytes) -> bytes:
-    """Replace the modules of raysel's classes in a model file by the present modules of classes of these names."""
+    """Replace the modules of raysel's classes in a model file by the present modules of classes
+    of these names.
+    """
     present = (name.rpartition(".") for name in trusted_types() if name.startswith("raysel."))
     modules = {name: module for module, _, name in present}
     with zipfile.ZipFile(io.BytesIO(content)) as file:
@@ -132,16 +146,20 @@ def untrusted_types(model: BaseEstimator) -> list[str]:
 
 
 def unlisted_estimators(model: BaseEstimator) -> list[str]:
-    """List the estimators in a model that are outside `trusted_types`: who loads it imports their modules before."""
+    """List the estimators in a model that are outside `trusted_types`: who loads it imports
+    their modules before.
+    """
     import skops.io  # noqa: PLC0415
 
     return sorted(own_estimators(skops.io.dumps(_without_callbacks(model))))
 
 
 def save_model(model: BaseEstimator, path: str | Path) -> Path:
-    """Write a fitted model in skops' format, without its callbacks, and beside it its hash by the key of this account.
+    """Write a fitted model in skops' format, without its callbacks, and beside it its hash by the
+    key of this account.
 
-    Where the key can be neither read nor made there is no hash, and `load_model` needs ``trust=True``.
+    Where the key can be neither read nor made there is no hash, and `load_model` needs
+    ``trust=True``.
 
     Parameters
     ----------
@@ -177,17 +195,18 @@ def save_model(model: BaseEstimator, path: str | Path) -> Path:
 def load_model(path: str | Path, *, trust: bool = False) -> Any:
     """Read a model that this account has written, without unpickling.
 
-    A keyed hash beside the file (HMAC-SHA256, key in ``~/.config/raysel``) tells whether this account wrote it, and is
-    checked before the file is opened. No code of a file runs, but the model of a stranger may crash or read the process
-    that predicts with it. An estimator of your own is read where its class is imported: no other module is imported
-    because a file names it.
+    A keyed hash beside the file (HMAC-SHA256, key in ``~/.config/raysel``) tells whether this
+    account wrote it, and is checked before the file is opened. No code of a file runs, but the
+    model of a stranger may crash or read the process that predicts with it. An estimator of your
+    own is read where its class is imported: no other module is imported because a file names it.
 
     Parameters
     ----------
     path : str or Path
         Path of the file, or the directory of a finished study, whose ``model.skops`` is read.
     trust : bool, default=False
-        Whether to read a model without the hash of this account; ``raysel trust DIR`` adds it to those of a study.
+        Whether to read a model without the hash of this account; ``raysel trust DIR`` adds it to
+        those of a study.
 
     Returns
     -------
@@ -197,15 +216,17 @@ def load_model(path: str | Path, *, trust: bool = False) -> Any:
     Raises
     ------
     DataError
-        If there is no such file, it is not trusted, is damaged or does not hold a model, or contains anything but
-        arrays, plain containers, the classes of `trusted_types` and estimators whose classes are imported.
+        If there is no such file, it is not trusted, is damaged or does not hold a model, or
+        contains anything but arrays, plain containers, the classes of `trusted_types` and
+        estimators whose classes are imported.
 
     Examples
     --------
     >>> import tempfile
     >>> from raysel.data.scaling import UnitScaler
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     load_model(save_model(UnitScaler().fit([[0], [4]]), Path(folder, "scaler.skops"))).range_
+    ...     path = save_model(UnitScaler().fit([[0], [4]]), Path(folder, "scaler.skops"))
+    ...     load_model(path).range_
     4.0
     """
     folder = os.path.isdir(path)  # noqa: PTH112 - Path's raises an error of a name that is too long
@@ -227,14 +248,20 @@ def read_model(file: Path, place: str | Path, *, trust: bool) -> Any:
         return _loaded(content, str(file))
     except DataError:
         raise
-    except Exception as error:  # a damaged file may raise any exception, as a part that is missing or of another kind
+    except (
+        Exception
+        # a damaged file may raise any exception, as a part that is missing or of another kind
+    ) as error:
         raise DataError(
-            f"{file} is not a skops file, truncated or damaged ({type(error).__name__}); export the model again."
+            f"{file} is not a skops file, truncated or damaged ({type(error).__name__}); export the"
+            " model again."
         ) from error
 
 
 def damage_of(content: bytes) -> str:
-    """Return what of a model file's bytes is missing or damaged; empty if nothing is. No part of it is interpreted."""
+    """Return what of a model file's bytes is missing or damaged; empty if nothing is. No part of
+    it is interpreted.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if damaged := archive.testzip():
@@ -251,7 +278,8 @@ def _model_of_study(folder: Path) -> Path:
     """Return the path of the final model in the directory of a study."""
     if not (folder / "model.skops").exists():
         raise DataError(
-            f"{folder} has no model.skops; give the directory of a finished study with a final model, or a model's file."
+            f"{folder} has no model.skops; give the directory of a finished study with a final"
+            " model, or a model's file."
         )
     return folder / "model.skops"
 
@@ -292,12 +320,12 @@ def _check_types(content: bytes, what: str) -> None:
     }
     if missing := {name: module for name, module in modules.items() if module not in sys.modules}:
         raise DataError(
-            f"{what} names {', '.join(missing)}, and loading imports no module because a file names it: import "
-            f"{', '.join(sorted(set(missing.values())))} first."
+            f"{what} names {', '.join(missing)}, and loading imports no module because a file names"
+            f" it: import {', '.join(sorted(set(missing.values())))} first."
         )
     raise DataError(
-        f"{what} holds {', '.join(untrusted)}, which model files cannot: they hold estimators of classes at the "
-        "top of a module, arrays, numbers, text and containers of these."
+        f"{what} holds {', '.join(untrusted)}, which model files cannot: they hold estimators of"
+        " classes at the top of a module, arrays, numbers, text and containers of these."
     )
 
 
@@ -305,7 +333,8 @@ def _without_callbacks(model: BaseEstimator) -> BaseEstimator:
     """Copy a model and its nested estimators without scikit-learn's callbacks."""
     parts = [part for part in _parts_within(model) if isinstance(part, BaseEstimator)]
     attached = [vars(part)["_skl_callbacks"] for part in parts if "_skl_callbacks" in vars(part)]
-    # Callbacks hold locks and handles that cannot be copied; deepcopy replaces objects by their entry in the memo.
+    # Callbacks hold locks and handles that cannot be copied; deepcopy replaces objects by their
+    # entry in the memo.
     copied = copy.deepcopy(model, {id(callbacks): None for callbacks in attached})
     for part in _parts_within(copied):
         if isinstance(part, BaseEstimator):

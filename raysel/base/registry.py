@@ -1,7 +1,9 @@
-"""Registry of methods by name, which imports a method only when it is used, and the contents of their docstrings.
+"""Registry of methods by name, which imports a method only when it is used, and the contents of
+their docstrings.
 
-A name is one of raysel's own, one that another package registers under the entry point ``raysel.estimators``, or the
-dotted name of an importable class in scikit-learn's style, e.g. ``sklearn.svm.LinearSVC``.
+A name is one of raysel's own, one that another package registers under the entry point
+``raysel.estimators``, or the dotted name of an importable class in scikit-learn's style, e.g.
+``sklearn.svm.LinearSVC``.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ def _section(cls: type, title: str) -> str:
     return f"{match[1]}\n" if match else ""
 
 
-#: Entry point group in which other packages register subclasses of `Estimator` or classes in scikit-learn's style.
+#: Entry point group in which other packages register subclasses of `Estimator` or classes in
+#: scikit-learn's style.
 GROUP = "raysel.estimators"
 
 #: raysel's own methods as ``module:Class``.
@@ -103,7 +106,8 @@ OWN: dict[str, str] = {
     "smoothed_f_test_quantities": "raysel.baselines.smoothed_filters:SmoothedFTestQuantities",
 }
 
-#: Methods of quantities that stand in for those of classes: ``solver.name: smr`` is smr_regressor for a quantity.
+#: Methods of quantities that stand in for those of classes: ``solver.name: smr`` is smr_regressor
+#: for a quantity.
 OF_QUANTITIES = {
     **{name: f"{name}_regressor" for name in ("smr", "rfs", "glspfs", "gbr", "mlls")},
     "mrmr": "mrmr_quantities",
@@ -143,15 +147,16 @@ def solver_class(name: str) -> type[Any]:
         ]
         if lacking:
             raise ConfigError(
-                f"solver.name: {name} derives from raysel's Estimator and lacks {', '.join(lacking)}; implement them."
+                f"solver.name: {name} derives from raysel's Estimator and lacks"
+                f" {', '.join(lacking)}; implement them."
             )
     missing = [
         method for method in ("fit", "get_params") if not callable(getattr(cls, method, None))
     ]
     if missing:
         raise ConfigError(
-            f"solver.name: {name} has no {' and no '.join(missing)}; give a classifier, regressor or selector in "
-            "scikit-learn's style."
+            f"solver.name: {name} has no {' and no '.join(missing)}; give a classifier, regressor"
+            " or selector in scikit-learn's style."
         )
     return cls
 
@@ -162,7 +167,8 @@ def method_of_target(name: str, target: str) -> str:
 
 
 def imports_code(name: str) -> bool:
-    """Return whether a name is the dotted name of a class outside raysel, scikit-learn and registered packages.
+    """Return whether a name is the dotted name of a class outside raysel, scikit-learn and
+    registered packages.
 
     Such a name is imported only if the user gives it, not if it is read from a study's directory.
     """
@@ -200,7 +206,9 @@ def build_solver(
     random_state: int | None = None,
     importance: str | None = None,
 ) -> Estimator:
-    """Make a method for data of a layout; one in scikit-learn's style may rank by the loss of a metric."""
+    """Make a method for data of a layout; one in scikit-learn's style may rank by the loss of a
+    metric.
+    """
     cls = solver_class(name)
     supplied = cls.layout_parameters if issubclass(cls, Estimator) else frozenset()
     _check_parameters(name, cls, params, supplied)
@@ -221,7 +229,9 @@ def build_solver(
 
 
 def warn_of_name_clash(name: str) -> None:
-    """Warn if another package registers the name of one of raysel's own methods; raysel's method is used."""
+    """Warn if another package registers the name of one of raysel's own methods; raysel's method
+    is used.
+    """
     warn_of_clash(GROUP, name, OWN)
 
 
@@ -233,7 +243,8 @@ def _check_parameters(
     for key in params:
         if key in supplied:
             raise ConfigError(
-                f"solver: `{key}` is set from the data set; remove it (set dataset.shape to change the shape)."
+                f"solver: `{key}` is set from the data set; remove it (set dataset.shape to change"
+                " the shape)."
             )
         if key == "random_state":
             raise ConfigError("solver: `random_state` is set from the study's seed; remove it.")
@@ -246,8 +257,8 @@ def _check_parameters(
     ]
     if missing := [key for key in required if key not in params and key not in supplied]:
         raise ConfigError(
-            f"solver: {name} requires the parameter `{missing[0]}`; set solver.params.{missing[0]}. If its value is "
-            "neither a number nor text, write a subclass that sets it."
+            f"solver: {name} requires the parameter `{missing[0]}`; set solver.params.{missing[0]}."
+            " If its value is neither a number nor text, write a subclass that sets it."
         )
 
 

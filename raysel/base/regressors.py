@@ -22,8 +22,8 @@ from raysel.numerics.least_squares import QuantityScale, standardised
 class LinearRegressor(RegressorMixin, Selector):
     """Base class of selectors that are linear regressions of quantities.
 
-    The quantities are standardised over the training samples, so that the unit of none of them matters; the predictions
-    are in the units of y.
+    The quantities are standardised over the training samples, so that the unit of none of them
+    matters; the predictions are in the units of y.
 
     Attributes
     ----------
@@ -62,11 +62,15 @@ class LinearRegressor(RegressorMixin, Selector):
 
     @staticmethod
     def _targets(y: LabelArray) -> tuple[QuantityScale, FloatArray]:
-        """Return the means and deviations of the quantities, and the standardised ones, (n_samples, n_quantities)."""
+        """Return the means and deviations of the quantities, and the standardised ones,
+        (n_samples, n_quantities).
+        """
         return standardised(y)
 
     def _keep_linear(self, coef: FloatArray, intercept: FloatArray, scale: QuantityScale) -> None:
-        """Set ``coef_`` and ``intercept_`` from the coefficients of the standardised quantities, one row for each."""
+        """Set ``coef_`` and ``intercept_`` from the coefficients of the standardised quantities,
+        one row for each.
+        """
         shape = scale.shape
         self.coef_ = np.ascontiguousarray(
             (coef * scale.deviation[:, None]).reshape(*shape, coef.shape[1])
@@ -81,7 +85,9 @@ class LinearRegressor(RegressorMixin, Selector):
 
 
 class TensorRegressor(TensorShaped, LinearRegressor):
-    """Base class of linear regressions of samples that are arrays, with the parameter ``shape`` of `TensorShaped`."""
+    """Base class of linear regressions of samples that are arrays, with the parameter ``shape``
+    of `TensorShaped`.
+    """
 
     capabilities: ClassVar[Capabilities] = replace(
         LinearRegressor.capabilities, layouts=frozenset({TENSOR, VOLUME})

@@ -1,4 +1,6 @@
-"""Fitting of projections, by ``fit`` with all tasks in one X or by ``fit_tasks`` with separate tasks."""
+"""Fitting of projections, by ``fit`` with all tasks in one X or by ``fit_tasks`` with separate
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,11 @@ from raysel.numerics.discriminants import ScatterRange, scatter_range
 
 
 class TaskProjector(FittedProjection):
-    """Base class of methods that project each task's samples onto a few directions of its feature space.
+    """Base class of methods that project each task's samples onto a few directions of its feature
+    space.
 
-    A method also derives from `IterativeEstimator` or `OneShotEstimator`, and implements ``__init__`` and ``_solve``,
-    which calls ``_keep`` before each yield.
+    A method also derives from `IterativeEstimator` or `OneShotEstimator`, and implements
+    ``__init__`` and ``_solve``, which calls ``_keep`` before each yield.
     """
 
     n_components: int | Sequence[int] | None
@@ -67,7 +70,8 @@ class TaskProjector(FittedProjection):
         Raises
         ------
         ConfigError
-            If a parameter is invalid, or the numbers of columns of the tasks do not sum to ``n_features``.
+            If a parameter is invalid, or the numbers of columns of the tasks do not sum to
+            ``n_features``.
         """
         super().check(n_features)
         if self.tasks is None:
@@ -79,13 +83,14 @@ class TaskProjector(FittedProjection):
         widths = Tasks(self.tasks).widths()
         if len(widths) < 2:
             raise ConfigError(
-                f"tasks={dict(self.tasks)!r} is one task: give tasks=None for one task, or name at least two."
+                f"tasks={dict(self.tasks)!r} is one task: give tasks=None for one task, or name at"
+                " least two."
             )
         if sum(widths.values()) != n_features:
             listed = ", ".join(f"{name}: {width}" for name, width in widths.items())
             raise ConfigError(
-                f"tasks ({listed}) have {sum(widths.values())} columns in total, but X has {n_features}:"
-                " every column must belong to exactly one task."
+                f"tasks ({listed}) have {sum(widths.values())} columns in total, but X has"
+                f" {n_features}: every column must belong to exactly one task."
             )
         self._check_components(widths)
 
@@ -117,7 +122,9 @@ class TaskProjector(FittedProjection):
         component_numbers(self.n_components, limits)
 
     def _check_components(self, widths: Mapping[str, int]) -> None:
-        """Check ``n_components`` against the numbers of features; the rank of a task may be smaller."""
+        """Check ``n_components`` against the numbers of features; the rank of a task may be
+        smaller.
+        """
         if self.n_components is not None:
             limits = [
                 (f"{task_label(name)} of {width} features", width) for name, width in widths.items()
@@ -125,7 +132,9 @@ class TaskProjector(FittedProjection):
             component_numbers(self.n_components, limits)
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer components come first, the default last, then more shrinkage."""
+        """Return the sort key by which fewer components come first, the default last, then more
+        shrinkage.
+        """
         size = np.inf if self.n_components is None else float(np.sum(self.n_components))
         return (size, -self.shrinkage)
 
@@ -172,7 +181,8 @@ class TaskProjector(FittedProjection):
         Parameters
         ----------
         tasks : sequence of (X_i, y_i)
-            Samples, of shape (n_i, D_i), and labels, of shape (n_i,), of each task; at least two tasks.
+            Samples, of shape (n_i, D_i), and labels, of shape (n_i,), of each task; at least two
+            tasks.
 
         Returns
         -------
@@ -199,7 +209,8 @@ class TaskProjector(FittedProjection):
             return split_tasks(self.tasks, X, y, self.unlabelled)
         if isinstance(X, TaskBlocks):
             raise ConfigError(
-                f"tasks=None is for one task, but X holds {len(X.blocks)}: name each task with its columns."
+                f"tasks=None is for one task, but X holds {len(X.blocks)}: name each task with its"
+                " columns."
             )
         return [task_samples("", np.asarray(X), y, self.unlabelled)]
 

@@ -28,7 +28,8 @@ def component_numbers(wanted: Any, limits: Sequence[tuple[str, int]]) -> list[in
             raise ConfigError(f"n_components={wanted!r}: {size!r} is not a positive whole number.")
     if len(sizes) != len(limits):
         raise ConfigError(
-            f"n_components={sizes} has {len(sizes)} entries for {len(limits)} tasks; give one entry for each task."
+            f"n_components={sizes} has {len(sizes)} entries for {len(limits)} tasks; give one entry"
+            " for each task."
         )
     for size, (task, largest) in zip(sizes, limits, strict=True):
         if size > largest:
@@ -51,14 +52,16 @@ def whole_numbers(name: str, given: Sequence[int] | None, n: int | None = None) 
 
 
 def warn_of_lost_directions(named: str, rank: int, varying: int) -> None:
-    """Warn if directions are lost by rounding, because some features have a much smaller scale than others.
+    """Warn if directions are lost by rounding, because some features have a much smaller scale than
+    others.
 
-    Constant, repeated or linearly dependent features and a small number of samples cause no warning.
+    Constant, repeated or linearly dependent features and a small number of samples cause no
+    warning.
     """
     if rank < varying:
         warnings.warn(
-            f"{named}: rank {rank} of {varying} directions that vary: the others vary by less than the rounding error"
-            " of the largest. Scale the features (e.g. to z-scores).",
+            f"{named}: rank {rank} of {varying} directions that vary: the others vary by less than"
+            " the rounding error of the largest. Scale the features (e.g. to z-scores).",
             LinAlgWarning,
             stacklevel=2,
         )
@@ -144,19 +147,22 @@ def check_tasks(
     """Validate the argument of ``fit_tasks``."""
     if len(tasks) < 2:
         raise ConfigError(
-            f"fit_tasks got {len(tasks)} task(s) and needs at least two; use fit(X, y) for one task."
+            f"fit_tasks got {len(tasks)} task(s) and needs at least two; use fit(X, y) for one"
+            " task."
         )
     widths = Tasks(parameter).widths() if parameter is not None else {}
     names = list(widths) or [f"task{i}" for i in range(len(tasks))]
     if len(names) != len(tasks):
         raise ConfigError(
-            f"fit_tasks got {len(tasks)} tasks, but the parameter tasks names {len(names)}: {names}."
+            f"fit_tasks got {len(tasks)} tasks, but the parameter tasks names {len(names)}:"
+            f" {names}."
         )
     samples = []
     for name, pair in zip(names, tasks, strict=True):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise DataError(
-                f"task {name!r}: fit_tasks needs a pair (X, y) for each task, but got {type(pair).__name__}."
+                f"task {name!r}: fit_tasks needs a pair (X, y) for each task, but got"
+                f" {type(pair).__name__}."
             )
         try:
             features, labels = check_X_y(*pair, dtype=np.float64, order="C", ensure_min_samples=2)
@@ -165,7 +171,8 @@ def check_tasks(
             raise DataError(f"task {name!r}: {str(error).partition(chr(10))[0]}") from error
         if features.shape[1] != widths.get(name, features.shape[1]):
             raise ConfigError(
-                f"task {name!r} has {features.shape[1]} features, but the parameter tasks gives {widths[name]}."
+                f"task {name!r} has {features.shape[1]} features, but the parameter tasks gives"
+                f" {widths[name]}."
             )
         samples.append(task_samples(name, features, labels, unlabelled))
     return samples

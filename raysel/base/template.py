@@ -1,4 +1,6 @@
-"""Estimator that is given as an object, of which a study fits clones, in place of a registered or dotted name."""
+"""Estimator that is given as an object, of which a study fits clones, in place of a registered
+or dotted name.
+"""
 
 from __future__ import annotations
 
@@ -56,10 +58,13 @@ class Template:
         }
 
     def clone(self, params: Mapping[str, Any], random_state: int | None = None) -> Any:
-        """Return a clone with these parameters; every ``random_state`` in it that is None becomes the given one."""
+        """Return a clone with these parameters; every ``random_state`` in it that is None
+        becomes the given one.
+        """
         made = clone(self.estimator)
         try:
-            # Cloned, as `GridSearchCV` does: a value that is an estimator must not be fitted itself.
+            # Cloned, as `GridSearchCV` does: a value that is an estimator must not be fitted
+            # itself.
             made.set_params(
                 **{name: clone(value, safe=False) for name, value in self.values(params).items()}
             )

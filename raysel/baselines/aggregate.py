@@ -41,25 +41,29 @@ class PooledTasks:
 
 
 class Aggregate(IterativeEstimator, TaskProjector):
-    """Linear discriminant analysis on the pooled samples of all tasks, whose columns are matched by their number.
+    """Linear discriminant analysis on the pooled samples of all tasks, whose columns are matched by
+    their number.
 
-    Each task is centred, optionally projected to its leading principal directions, scaled to unit total variance, and
-    padded with zeros on the right; classes of different tasks remain different. The pooled samples are projected by
-    LDA with shrinkage s within the range of S_t:
+    Each task is centred, optionally projected to its leading principal directions, scaled to unit
+    total variance, and padded with zeros on the right; classes of different tasks remain different.
+    The pooled samples are projected by LDA with shrinkage s within the range of S_t:
 
-        "trace_ratio":   maximise over U'U = I:   tr(U' S_b U) / tr(U' S_t U),   S_t = S_b + (1 - s) S_w + s tr(S_w)/r I
-        "ratio_trace":   maximise over U:         tr((U' S_t U)^-1 U' S_b U),    the eigenvectors of S_w^-1 S_b
+        "trace_ratio":   maximise over U'U = I:   tr(U' S_b U) / tr(U' S_t U),   S_t = S_b + (1 - s)
+        S_w + s tr(S_w)/r I "ratio_trace":   maximise over U:         tr((U' S_t U)^-1 U' S_b U),
+        the eigenvectors of S_w^-1 S_b
 
-    It is a baseline for multi-task methods that do not match columns by number; for one task it equals
-    `TraceRatioLDA`, or `LDA`. Zhang & Yeung's own baseline reduces each task to 300 dimensions and uses "ratio_trace".
+    It is a baseline for multi-task methods that do not match columns by number; for one task it
+    equals `TraceRatioLDA`, or `LDA`. Zhang & Yeung's own baseline reduces each task to 300
+    dimensions and uses "ratio_trace".
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one
+        task. See `MTDA`.
     n_components : int, default=None
-        Number of directions of the common projection. None: the sum over tasks of the number of classes minus 1, at
-        most the rank of the pooled data.
+        Number of directions of the common projection. None: the sum over tasks of the number of
+        classes minus 1, at most the rank of the pooled data.
     shrinkage : float in [0, 1], default=0.0
         Weight of a multiple of the identity in the pooled within-class scatter.
     max_iter : int, default=100
@@ -69,8 +73,9 @@ class Aggregate(IterativeEstimator, TaskProjector):
     n_features_to_select : int, default=None
         Number of features that ``get_support`` selects. None: half of them.
     intermediate_dim : int, default=None
-        Number d' of principal directions to which each task is reduced first, for a task of smaller rank that rank;
-        the largest entry of each direction is positive. None: the tasks are not reduced.
+        Number d' of principal directions to which each task is reduced first, for a task of smaller
+        rank that rank; the largest entry of each direction is positive. None: the tasks are not
+        reduced.
     criterion : {"trace_ratio", "ratio_trace"}, default="trace_ratio"
         Criterion of LDA; "ratio_trace" is solved in one step.
 
@@ -86,10 +91,11 @@ class Aggregate(IterativeEstimator, TaskProjector):
     Warns
     -----
     LinAlgWarning
-        If ``criterion`` is "ratio_trace", ``shrinkage`` is 0 and S_w is singular: the pooled samples, or those of the
-        tasks that alone have some of the columns, have too few degrees of freedom within classes, so that classes of
-        the training set are separated without error, which says nothing of other samples; or ``intermediate_dim`` and
-        the number of columns exceed n_i - 1 in every task of n_i samples, so that the tasks are not reduced and S_w is
+        If ``criterion`` is "ratio_trace", ``shrinkage`` is 0 and S_w is singular: the pooled
+        samples, or those of the tasks that alone have some of the columns, have too few degrees of
+        freedom within classes, so that classes of the training set are separated without error,
+        which says nothing of other samples; or ``intermediate_dim`` and the number of columns
+        exceed n_i - 1 in every task of n_i samples, so that the tasks are not reduced and S_w is
         singular in ``intermediate_dim`` dimensions.
 
     References
@@ -139,7 +145,9 @@ class Aggregate(IterativeEstimator, TaskProjector):
         self.criterion = criterion
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key of fewer components first, then of more shrinkage, then of fewer intermediate ones."""
+        """Return the sort key of fewer components first, then of more shrinkage, then of fewer
+        intermediate ones.
+        """
         dim = np.inf if self.intermediate_dim is None else float(self.intermediate_dim)
         return (*super().complexity_key(), dim)
 
@@ -164,8 +172,9 @@ class Aggregate(IterativeEstimator, TaskProjector):
         super().check(n_features)
         if self.intermediate_dim is not None and (self.n_components or 0) > self.intermediate_dim:
             raise ConfigError(
-                f"n_components={self.n_components} exceeds intermediate_dim={self.intermediate_dim}, the dimension to"
-                f" which each task is reduced first: give at most {self.intermediate_dim}."
+                f"n_components={self.n_components} exceeds"
+                f" intermediate_dim={self.intermediate_dim}, the dimension to which each task is"
+                f" reduced first: give at most {self.intermediate_dim}."
             )
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
@@ -181,8 +190,8 @@ class Aggregate(IterativeEstimator, TaskProjector):
         Raises
         ------
         ConfigError
-            If ``n_components`` exceeds the number of samples minus that of the tasks or, for the ratio trace, the sum
-            over tasks of the number of classes minus 1.
+            If ``n_components`` exceeds the number of samples minus that of the tasks or, for the
+            ratio trace, the sum over tasks of the number of classes minus 1.
         """
         if self.n_components is None:
             return
@@ -253,7 +262,9 @@ class Aggregate(IterativeEstimator, TaskProjector):
     def _directions(
         self, samples: Sequence[TaskSamples], scatter: ScatterRange, size: int
     ) -> Iterator[tuple[float, FloatArray, FloatArray]]:
-        """Yield the objective, the common directions within the range and the discriminant values of each."""
+        """Yield the objective, the common directions within the range and the discriminant
+        values of each.
+        """
         if self.criterion == "ratio_trace":
             V, ratios = fisher_directions(scatter, size, self.shrinkage)
             if self.shrinkage == 0:
@@ -271,26 +282,30 @@ class Aggregate(IterativeEstimator, TaskProjector):
         freedom = sum(len(task.y) - len(task.classes) for task in samples)
         if freedom < scatter.rank:
             where = ""
-            reason = f"the pooled data have rank {scatter.rank}, but only {freedom} degrees of freedom within classes"
+            reason = (
+                f"the pooled data have rank {scatter.rank}, but only {freedom} degrees of freedom"
+                " within classes"
+            )
         elif dim is not None and all(
             min(dim, task.X.shape[1]) > len(task.y) - 1 for task in samples
         ):
             where = f" in {dim} dimensions"
             reason = (
-                f"intermediate_dim={dim} exceeds the number of samples minus 1 of every task, so that no task is"
-                f" reduced and the pooled data have rank {scatter.rank}"
+                f"intermediate_dim={dim} exceeds the number of samples minus 1 of every task, so"
+                f" that no task is reduced and the pooled data have rank {scatter.rank}"
             )
         elif largest_ratio > 1 - SMALLEST_WITHIN:
             where = ""
             reason = (
-                "the samples of a task have too few degrees of freedom within classes for the columns that the other"
-                " tasks do not have or do not vary in, in which its classes are separated without error"
+                "the samples of a task have too few degrees of freedom within classes for the"
+                " columns that the other tasks do not have or do not vary in, in which its classes"
+                " are separated without error"
             )
         else:
             return
         warnings.warn(
-            f"the within-class scatter is singular{where}: {reason}. Give a smaller intermediate_dim or a larger"
-            " shrinkage.",
+            f"the within-class scatter is singular{where}: {reason}. Give a smaller"
+            " intermediate_dim or a larger shrinkage.",
             LinAlgWarning,
             stacklevel=2,
         )

@@ -1,4 +1,6 @@
-"""Discriminative feature selection (DFS): linear discriminant analysis with a penalty on the rows."""
+"""Discriminative feature selection (DFS): linear discriminant analysis with a penalty on the
+rows.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ class PreparedDFS:
 
     #: Centred features, divided by ``scale``; shape (n_samples, n_varying).
     X: FloatArray
-    #: ``T diag(n_r)^(-1/2)`` of the one-hot targets T: its product with its transpose replaces samples by the means of
-    #: their classes; shape (n_samples, n_classes).
+    #: ``T diag(n_r)^(-1/2)`` of the one-hot targets T: its product with its transpose replaces
+    #: samples by the means of their classes; shape (n_samples, n_classes).
     membership: FloatArray
     #: Whether a feature is not constant; shape (n_features,).
     varying: BoolArray
@@ -48,33 +50,34 @@ class PreparedDFS:
 
 
 class DFS(IterativeEstimator, Selector):
-    """Discriminative feature selection: ranks features by the rows of a penalised discriminant analysis.
+    """Discriminative feature selection: ranks features by the rows of a penalised discriminant
+    analysis.
 
         min_W  tr(W' S_w W)  +  gamma sum_j (||w_j||^2 + zeta)^(p/2)   subject to   W' S_t W = I
 
-    with the scatter within classes S_w and in total S_t (sums over the samples) and the rows w_j of W (n_features, m),
-    m = n_classes - 1. The constraint excludes W = 0, to which a penalty would drive the criterion of discriminant
-    analysis.
+    with the scatter within classes S_w and in total S_t (sums over the samples) and the rows w_j of
+    W (n_features, m), m = n_classes - 1. The constraint excludes W = 0, to which a penalty would
+    drive the criterion of discriminant analysis.
 
-    The method is reconstructed, the authors' code was not found: the abstract of [1]_ states the penalty, 0 < p <= 2,
-    and a constraint that excludes W = 0; the constraint above and m are the reconstruction's. It is solved by
-    iterative reweighting; an iteration is an eigenproblem of size min(n_samples, n_features). zeta is 1e-12 in units
-    of the coefficients of the features divided by the power of two that puts the largest deviation from a mean into
-    [0.5, 1).
+    The method is reconstructed, the authors' code was not found: the abstract of [1]_ states the
+    penalty, 0 < p <= 2, and a constraint that excludes W = 0; the constraint above and m are the
+    reconstruction's. It is solved by iterative reweighting; an iteration is an eigenproblem of size
+    min(n_samples, n_features). zeta is 1e-12 in units of the coefficients of the features divided
+    by the power of two that puts the largest deviation from a mean into [0.5, 1).
 
     Parameters
     ----------
     gamma : float, default=0.1
-        Strength of the penalty, above 0, for the features as given: for s X it is s^p gamma. Where there are no more
-        samples than features it must be at least 0.001, see Raises; that is meant for features that deviate from
-        their means by up to about 1.
+        Strength of the penalty, above 0, for the features as given: for s X it is s^p gamma. Where
+        there are no more samples than features it must be at least 0.001, see Raises; that is meant
+        for features that deviate from their means by up to about 1.
     p : float, default=1.0
         Exponent of the norms of the rows, 0 < p <= 2; the smaller, the sparser.
     max_iter : int, default=300
         Maximum number of iterations.
     tol : float, default=1e-4
-        Stop when ten iterations lower the objective by at most this share. The problem is not convex: nothing proves
-        how far its optimum is.
+        Stop when ten iterations lower the objective by at most this share. The problem is not
+        convex: nothing proves how far its optimum is.
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
 
@@ -96,21 +99,22 @@ class DFS(IterativeEstimator, Selector):
     Warns
     -----
     LinAlgWarning
-        If there are no more samples than features and some features have so much smaller a scale than others that their
-        scores are inaccurate.
+        If there are no more samples than features and some features have so much smaller a scale
+        than others that their scores are inaccurate.
     UserWarning
-        If there are no more samples than features and gamma is below ``0.001 s^p`` where half of the features deviate
-        from their means by s or more: the ranking hardly depends on gamma.
+        If there are no more samples than features and gamma is below ``0.001 s^p`` where half of
+        the features deviate from their means by s or more: the ranking hardly depends on gamma.
 
     Raises
     ------
     ConfigError
-        From ``fit``: gamma below 0.001 with no more samples than features. W then falls into the null space of S_w,
-        where the first term is zero, and the ranking no longer depends on gamma.
+        From ``fit``: gamma below 0.001 with no more samples than features. W then falls into the
+        null space of S_w, where the first term is zero, and the ranking no longer depends on gamma.
 
     References
     ----------
-    .. [1] Tao, Hou, Nie, Jiao, Yi, "Effective discriminative feature selection with nontrivial solution", IEEE
+    .. [1] Tao, Hou, Nie, Jiao, Yi, "Effective discriminative feature selection with nontrivial
+       solution", IEEE
        Transactions on Neural Networks and Learning Systems 27(4), 2016; arXiv 1504.05408.
 
     Examples
@@ -162,7 +166,8 @@ class DFS(IterativeEstimator, Selector):
         Raises
         ------
         ConfigError
-            If a parameter is invalid; the message names the parameter, its value and the valid values.
+            If a parameter is invalid; the message names the parameter, its value and the valid
+            values.
         """
         super().check(n_features)
         self._n_features_checked = n_features  # for check_training, which is not told
@@ -180,16 +185,18 @@ class DFS(IterativeEstimator, Selector):
         Raises
         ------
         ConfigError
-            If gamma is below 0.001 with no more samples than features, as far as `check` was told their number.
+            If gamma is below 0.001 with no more samples than features, as far as `check` was told
+            their number.
         """
         self._check_gamma(len(y), getattr(self, "_n_features_checked", 0))
 
     def _check_gamma(self, n_samples: int, n_features: int) -> None:
         if self.gamma < LEAST_GAMMA and n_samples <= n_features:
             raise ConfigError(
-                f"gamma={self.gamma:g} is too small for {n_samples} samples of {n_features} features: the scatter "
-                "within classes vanishes and the ranking no longer depends on gamma. Set gamma to at least "
-                f"{LEAST_GAMMA:g}, or use more samples than features."
+                f"gamma={self.gamma:g} is too small for {n_samples} samples of {n_features}"
+                " features: the scatter within classes vanishes and the ranking no longer depends"
+                f" on gamma. Set gamma to at least {LEAST_GAMMA:g}, or use more samples than"
+                " features."
             )
 
     def _warn_of_small_gamma(self, n_samples: int, prepared: PreparedDFS) -> None:
@@ -199,9 +206,9 @@ class DFS(IterativeEstimator, Selector):
         least = LEAST_GAMMA * deviation**self.p
         if self.gamma < least:
             warnings.warn(
-                f"gamma={self.gamma:g} is small beside features half of which deviate from their means by"
-                f" {deviation:.3g} or more: the ranking hardly depends on gamma. Set it to at least {least:.3g}, or"
-                " scale the features.",
+                f"gamma={self.gamma:g} is small beside features half of which deviate from their"
+                f" means by {deviation:.3g} or more: the ranking hardly depends on gamma. Set it to"
+                f" at least {least:.3g}, or scale the features.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -220,7 +227,8 @@ class DFS(IterativeEstimator, Selector):
         gram = centred @ centred.T if len(X) <= centred.shape[1] else centred.T @ centred
         rank = _rank(gram)
         if rank < min(len(classes) - 1, *centred.shape):
-            # The rank does not depend on the scales of the features, but rounding of their squares may hide it.
+            # The rank does not depend on the scales of the features, but rounding of their squares
+            # may hide it.
             scaled = centred / np.abs(centred).max(axis=0)
             own, rank = rank, _rank(scaled @ scaled.T)
             if len(X) <= centred.shape[1]:  # only the matrix of size n_samples mixes the scales
@@ -249,7 +257,9 @@ class DFS(IterativeEstimator, Selector):
             weights = l2p_weights(energy, self.p, ZETA)
 
     def _has_converged(self, path: FloatArray) -> bool:
-        """Return whether the last ten iterations met ``tol``; of a slow descent a single one tells little."""
+        """Return whether the last ten iterations met ``tol``; of a slow descent a single one
+        tells little.
+        """
         return super()._has_converged(path[[-1 - _WINDOW, -1]]) if len(path) > _WINDOW else False
 
     def _keep(self, W: FloatArray, energy: FloatArray, prepared: PreparedDFS) -> None:
@@ -265,9 +275,11 @@ def _rank(gram: FloatArray) -> int:
 
 
 def _dual_step(data: PreparedDFS, penalty: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Leading eigenvectors of ``S_t w = mu (S_w + diag(penalty)) w`` and X W, by a matrix of size n_samples."""
-    # With ``Q = X diag(penalty)^-1 X'`` and the projector P that subtracts class means, mu are the eigenvalues of ``K =
-    # X (S_w + diag(penalty))^-1 X' = Q - Q P (I + P Q P)^-1 P Q``.
+    """Leading eigenvectors of ``S_t w = mu (S_w + diag(penalty)) w`` and X W, by a matrix of
+    size n_samples.
+    """
+    # With ``Q = X diag(penalty)^-1 X'`` and the projector P that subtracts class means, mu are the
+    # eigenvalues of ``K = X (S_w + diag(penalty))^-1 X' = Q - Q P (I + P Q P)^-1 P Q``.
     root = 1.0 / np.sqrt(penalty)
     scaled = data.X * root
     Q = scaled @ scaled.T
@@ -293,7 +305,11 @@ def _primal_step(data: PreparedDFS, penalty: FloatArray) -> tuple[FloatArray, Fl
     system.flat[:: len(system) + 1] += 1.0
     d, m = len(root), data.n_directions
     mu, vectors = scipy.linalg.eigh(
-        scaled.T @ scaled, system, subset_by_index=(d - m, d - 1), overwrite_a=True, overwrite_b=True,
+        scaled.T @ scaled,
+        system,
+        subset_by_index=(d - m, d - 1),
+        overwrite_a=True,
+        overwrite_b=True,
         check_finite=False,
     )  # fmt: skip
     W = root[:, None] * (vectors / np.sqrt(mu))

@@ -1,4 +1,6 @@
-"""Base class of filters, and what they share: bins and their information, class moments, orders of features."""
+"""Base class of filters, and what they share: bins and their information, class moments, orders
+of features.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def bin_range(X: FloatArray) -> BinRange:
 
 
 def count_terms(n: int) -> FloatArray:
-    """Table of ``k log2 k`` for k = 0 .. n, of which entropies of counts are sums. Returns (n + 1,)."""
+    """Table of ``k log2 k`` for k = 0 .. n, of which entropies of counts are sums. Returns (n +
+    1,).
+    """
     k = np.arange(n + 1.0)
     k[1:] *= np.log2(k[1:])
     return k
@@ -91,7 +95,8 @@ _MOST = 1000
 
 
 def power_units(X: FloatArray) -> FloatArray:
-    """Power of two for each feature that makes its largest absolute value about 1; a product with it is not rounded.
+    """Power of two for each feature that makes its largest absolute value about 1; a product with
+    it is not rounded.
 
     `X` is (n_samples, n_features); returns (n_features,).
     """
@@ -102,11 +107,13 @@ def power_units(X: FloatArray) -> FloatArray:
 def class_moments(
     X: FloatArray, codes: IntArray, counts: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean of each class and sum of the squared deviations from it, for ratios that no offset or unit changes.
+    """Mean of each class and sum of the squared deviations from it, for ratios that no offset or
+    unit changes.
 
-    Each feature is divided by a power of two, so that squares neither overflow nor vanish, and each class is reduced by
-    one of its samples, so that deviations far smaller than the values keep their digits and the scatter of equal values
-    is exactly 0. The means are those of the feature less its value in the first sample.
+    Each feature is divided by a power of two, so that squares neither overflow nor vanish, and each
+    class is reduced by one of its samples, so that deviations far smaller than the values keep
+    their digits and the scatter of equal values is exactly 0. The means are those of the feature
+    less its value in the first sample.
 
     `X` is (n_samples, n_features), `codes` (n_samples,), `counts` (n_classes,); returns `means`
     (n_classes, n_features), `scatters` (n_classes, n_features).
@@ -131,7 +138,8 @@ def class_moments(
     return means, scatters
 
 
-#: Values that differ by less than this share of their size are equal: rounding must not decide between copies.
+#: Values that differ by less than this share of their size are equal: rounding must not decide
+#: between copies.
 _TIED = 1e-10
 
 
@@ -181,7 +189,9 @@ class Filter(OneShotEstimator, Selector):
 
 
 def constant_columns(X: NDArray[Any]) -> BoolArray:
-    """Mask of the columns whose values are all equal. `X` is (n_samples, n_features); returns (n_features,)."""
+    """Mask of the columns whose values are all equal. `X` is (n_samples, n_features); returns
+    (n_features,).
+    """
     candidates = X[0] == X[-1]
     candidates[candidates] = (X[0, candidates] == X[:, candidates]).all(axis=0)
     return candidates

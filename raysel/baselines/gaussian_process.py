@@ -25,24 +25,28 @@ _FIRST_NOISE = 0.1
 
 
 class GaussianProcess(OneShotEstimator, KernelClassifier):
-    """Gaussian process regression on targets of 1 and -1, with one weighted Gaussian kernel for each modality.
+    """Gaussian process regression on targets of 1 and -1, with one weighted Gaussian kernel for
+    each modality.
 
         G = sum_k w_k K_k + s I,    min_w,s  c/2 log|G| + 1/2 tr(T' G^-1 T) + n c/2 log(2 pi)
 
-    The columns of T are the targets of the classes (one against the rest) or labels, minus their means, so that a rare
-    label does not shift the evidence. All share the weights and the noise variance s, which minimise the negative log
-    marginal likelihood above by L-BFGS-B from w_k = 1 / n_modalities, s = 0.1, with exp(-15) <= w_k <= exp(10) and
-    exp(-12) <= s <= exp(5). The score of a sample is the posterior mean plus the mean of the target.
+    The columns of T are the targets of the classes (one against the rest) or labels, minus their
+    means, so that a rare label does not shift the evidence. All share the weights and the noise
+    variance s, which minimise the negative log marginal likelihood above by L-BFGS-B from w_k = 1 /
+    n_modalities, s = 0.1, with exp(-15) <= w_k <= exp(10) and exp(-12) <= s <= exp(5). The score of
+    a sample is the posterior mean plus the mean of the target.
 
     Parameters
     ----------
     modalities : dict of str to int, default=None
-        Number of columns of each modality, by its name, in column order. None: all columns are one modality.
+        Number of columns of each modality, by its name, in column order. None: all columns are one
+        modality.
     gamma : float, default=1.0
-        Factor of the squared distances, above 0, in the unit ``gamma_scale``, common to all modalities.
+        Factor of the squared distances, above 0, in the unit ``gamma_scale``, common to all
+        modalities.
     gamma_scale : {"mean_distance", "absolute"}, default="mean_distance"
-        Unit of ``gamma``. "mean_distance": 1 / mean squared distance of two training samples in the modality.
-        "absolute": 1.
+        Unit of ``gamma``. "mean_distance": 1 / mean squared distance of two training samples in the
+        modality. "absolute": 1.
     tol : float, default=1e-8
         Relative decrease of the negative log evidence at which L-BFGS-B stops.
     max_iter : int, default=100
@@ -65,10 +69,11 @@ class GaussianProcess(OneShotEstimator, KernelClassifier):
 
     Notes
     -----
-    A label that all or no training samples have is scored by its sign and has no part in the evidence. The method does
-    not scale the features: that is ``dataset.scaling`` of a study. The evidence is the one of scikit-learn's
-    GaussianProcessRegressor with ``alpha=0`` on the columns of T, whose arrays of shape (n_samples, n_samples,
-    n_classes) and (n_samples, n_samples, n_modalities) are not formed here.
+    A label that all or no training samples have is scored by its sign and has no part in the
+    evidence. The method does not scale the features: that is ``dataset.scaling`` of a study. The
+    evidence is the one of scikit-learn's GaussianProcessRegressor with ``alpha=0`` on the columns
+    of T, whose arrays of shape (n_samples, n_samples, n_classes) and (n_samples, n_samples,
+    n_modalities) are not formed here.
 
     References
     ----------
@@ -147,7 +152,8 @@ def negative_log_evidence(
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute the negative log marginal likelihood of kernel weights and its gradient.
 
-        E = c/2 log|G| + 1/2 tr(A'T) + n c/2 log(2 pi),   A = G^-1 T,   dE/dw_k = 1/2 <c G^-1 - A A', K_k>
+        E = c/2 log|G| + 1/2 tr(A'T) + n c/2 log(2 pi),   A = G^-1 T,   dE/dw_k = 1/2 <c G^-1 - A
+        A', K_k>
 
     `logs` is (n_kernels + 1,), `pairs` (n_kernels, n_samples * (n_samples - 1) / 2), `targets`
     (n_problems, n_samples); returns `gradient` (n_kernels + 1,), `dual` (n_problems, n_samples).
@@ -162,7 +168,8 @@ def negative_log_evidence(
     value = 0.5 * (
         c * log_determinant + float((dual * targets).sum()) + n * c * np.log(2.0 * np.pi)
     )
-    # Only the lower triangle of the inverse is computed, in Fortran order: the upper one of its transpose.
+    # Only the lower triangle of the inverse is computed, in Fortran order: the upper one of its
+    # transpose.
     slopes = c * dpotri(factor, lower=True, overwrite_c=True)[0].T
     slopes -= dual.T @ dual
     trace = float(np.trace(slopes))

@@ -1,4 +1,6 @@
-"""GLSPFS: sparse least squares whose predictions vary little along a graph of nearest neighbours."""
+"""GLSPFS: sparse least squares whose predictions vary little along a graph of nearest
+neighbours.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,13 @@ from raysel.numerics.reweighting import BoundedStep, reweighted_steps, weighted_
 
 
 def heat_kernel_laplacian(X: FloatArray, n_neighbors: int) -> csr_array:
-    """Laplacian ``L = diag(A 1) - A`` of the graph that joins each sample to its nearest neighbours.
+    """Laplacian ``L = diag(A 1) - A`` of the graph that joins each sample to its nearest
+    neighbours.
 
-    ``A_ab = exp(-||x_a - x_b||^2 / g)`` where a is among the nearest neighbours of b or b among those of a, and 0
-    elsewhere; g is the mean of the squared distances over all n_samples^2 pairs. A sample far from all others, whose
-    weights vanish in double precision, has a row of zeros in L. A sample is no neighbour of itself. Without features
-    L is zero.
+    ``A_ab = exp(-||x_a - x_b||^2 / g)`` where a is among the nearest neighbours of b or b among
+    those of a, and 0 elsewhere; g is the mean of the squared distances over all n_samples^2 pairs.
+    A sample far from all others, whose weights vanish in double precision, has a row of zeros in L.
+    A sample is no neighbour of itself. Without features L is zero.
 
     `X` is (n_samples, n_features); returns (n_samples, n_samples).
     """
@@ -51,11 +54,14 @@ LEAST_DEVIATION = 1e-8
 
 @dataclass(frozen=True)
 class PreparedGLSPFS:
-    """Standardised training set and the graph's Laplacian, in n_rows = min(n_samples, features used) coordinates."""
+    """Standardised training set and the graph's Laplacian, in n_rows = min(n_samples, features
+    used) coordinates.
+    """
 
     #: z-scores of the features that are used; shape (n_rows, n_used).
     X: FloatArray
-    #: Centred one-hot targets, or standardised quantities, in the same coordinates; shape (n_rows, n_classes).
+    #: Centred one-hot targets, or standardised quantities, in the same coordinates; shape (n_rows,
+    #: n_classes).
     T: FloatArray
     #: L, in the same coordinates; shape (n_rows, n_rows).
     laplacian: FloatArray
@@ -67,7 +73,8 @@ class PreparedGLSPFS:
     deviation: FloatArray
     #: Mean of each target, i.e. the share of each class among the samples; shape (n_classes,).
     shares: FloatArray
-    #: What the columns of ``T`` stand for: sorted class labels, shape (n_classes,), or the scales of quantities.
+    #: What the columns of ``T`` stand for: sorted class labels, shape (n_classes,), or the scales
+    #: of quantities.
     classes: LabelArray | QuantityScale
     sparsity_max: float
     #: Sum of the squared targets before they were centred.
@@ -85,7 +92,9 @@ class _PreservedStructure(IterativeEstimator, Selector):
 
     @abstractmethod
     def _graph(self, Z: FloatArray, T: FloatArray) -> csr_array:
-        """Return the Laplacian of the graph, from the z-scores of the features used and the centred targets."""
+        """Return the Laplacian of the graph, from the z-scores of the features used and the
+        centred targets.
+        """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "local": [NOT_NEGATIVE],
@@ -125,8 +134,9 @@ class _PreservedStructure(IterativeEstimator, Selector):
         used = deviation >= LEAST_DEVIATION
         if deviation.any() and not used.any():
             warnings.warn(
-                f"All features are left out, as their standard deviations are below {LEAST_DEVIATION:g}; the largest is"
-                f" {deviation.max():.1e}. Scale the features (e.g. to z-scores).",
+                "All features are left out, as their standard deviations are below"
+                f" {LEAST_DEVIATION:g}; the largest is {deviation.max():.1e}. Scale the features"
+                " (e.g. to z-scores).",
                 UserWarning,
                 stacklevel=2,
             )
@@ -145,12 +155,16 @@ class _PreservedStructure(IterativeEstimator, Selector):
         )
 
     def is_zero_solution(self, prepared: PreparedGLSPFS) -> bool:
-        """Return whether ``sparsity`` is at least its maximum, or no feature correlates with the classes."""
+        """Return whether ``sparsity`` is at least its maximum, or no feature correlates with the
+        classes.
+        """
         limit = 1.0 if self.sparsity_scale == "max" else prepared.sparsity_max
         return prepared.sparsity_max == 0.0 or self.sparsity >= limit
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedGLSPFS) -> None:
-        """Set the fitted attributes to W = 0, which predicts the most frequent class or the mean."""
+        """Set the fitted attributes to W = 0, which predicts the most frequent class or the
+        mean.
+        """
         n_used = len(prepared.mean)
         self._keep(np.zeros((prepared.T.shape[1], n_used)), np.zeros(n_used), prepared)
         self.objective_path_, self.n_iter_, self.converged_, self.dual_gap_ = (
@@ -170,12 +184,14 @@ class _PreservedStructure(IterativeEstimator, Selector):
                 W, dual = weighted_ridge_with_dual(features, targets, 0.5 / touched, alpha)
             except np.linalg.LinAlgError as error:
                 raise np.linalg.LinAlgError(
-                    f"sparsity={self.sparsity:g} vanishes in rounding beside the z-scores: raise sparsity."
+                    f"sparsity={self.sparsity:g} vanishes in rounding beside the z-scores: raise"
+                    " sparsity."
                 ) from error
             norms = np.sqrt(np.einsum("cj,cj->j", W, W))
             residuals = alpha * dual
             loss, correlation = float((residuals**2).sum()), float((residuals * targets.T).sum())
-            # s times the residuals is dual feasible if s 2 ||X_j'R|| <= alpha; the bound is largest at this s.
+            # s times the residuals is dual feasible if s 2 ||X_j'R|| <= alpha; the bound is largest
+            # at this s.
             s = min(correlation / loss, 1.0 / float((norms / touched).max()))
             lower = 2.0 * s * correlation - s * s * loss + residual
             return BoundedStep(
@@ -190,7 +206,9 @@ class _PreservedStructure(IterativeEstimator, Selector):
             yield step.J
 
     def _regression(self, prepared: PreparedGLSPFS) -> tuple[FloatArray, FloatArray, float]:
-        """Least-squares problem with n times the loss and local term, and what they are larger by."""
+        """Least-squares problem with n times the loss and local term, and what they are larger
+        by.
+        """
         # With ``I + n local L = R'R`` its features are R X and its targets R^-T T, transposed.
         n = prepared.n_samples
         system = n * self.local * prepared.laplacian
@@ -214,19 +232,22 @@ class _PreservedStructure(IterativeEstimator, Selector):
 
 
 class GLSPFS(_PreservedStructure, LinearSelector):
-    """Global and local structure preservation: ranks features by a regression that is smooth on a graph; classifies.
+    """Global and local structure preservation: ranks features by a regression that is smooth on a
+    graph; classifies.
 
         min_W  1/n ||X W - T||_F^2  +  local tr((X W)' L (X W))  +  sparsity sum_j ||w_j||
 
-    with one-hot targets T of n samples, the rows w_j of W (n_features, n_classes) and the z-scores X of the features
-    over the training samples (standard deviation with n - 1; features with one below 1e-8 are left out and have score
-    0). This is the supervised form of the first author's program; the paper [1]_ derives T from a kernel. The problem
-    is convex and solved by iterative reweighting, extrapolated (see `reweighted_steps`), one Cholesky factorisation an
-    iteration, of size min(n_samples, n_features). The intercept of the decision function is the share of each class;
-    as X is centred it changes no coefficient.
+    with one-hot targets T of n samples, the rows w_j of W (n_features, n_classes) and the z-scores
+    X of the features over the training samples (standard deviation with n - 1; features with one
+    below 1e-8 are left out and have score 0). This is the supervised form of the first author's
+    program; the paper [1]_ derives T from a kernel. The problem is convex and solved by iterative
+    reweighting, extrapolated (see `reweighted_steps`), one Cholesky factorisation an iteration, of
+    size min(n_samples, n_features). The intercept of the decision function is the share of each
+    class; as X is centred it changes no coefficient.
 
-    The paper has several graphs. Here L is the Laplacian of the nearest-neighbour graph ("LP") with weights
-    ``exp(-||x_a - x_b||^2 / g)``, g the mean of all squared distances; see `heat_kernel_laplacian`.
+    The paper has several graphs. Here L is the Laplacian of the nearest-neighbour graph ("LP") with
+    weights ``exp(-||x_a - x_b||^2 / g)``, g the mean of all squared distances; see
+    `heat_kernel_laplacian`.
 
     Parameters
     ----------
@@ -235,15 +256,17 @@ class GLSPFS(_PreservedStructure, LinearSelector):
     sparsity : float, default=0.1
         Weight of the penalty, above 0; see ``sparsity_scale``.
     sparsity_scale : {"absolute", "max"}, default="absolute"
-        Unit of ``sparsity``. "absolute": it is used as given, as in the paper. From ``max_j (2/n) ||X_j'T||`` on, X_j
-        a column, the solution is zero; that is at most ``2 sqrt(n_max / n)`` with the size n_max of the largest
+        Unit of ``sparsity``. "absolute": it is used as given, as in the paper. From ``max_j (2/n)
+        ||X_j'T||`` on, X_j a column, the solution is zero; that is at most ``2 sqrt(n_max / n)``
+        with the size n_max of the largest
         class, e.g. 0.32 for 40 equal classes. "max": it is a share of that maximum.
     n_neighbors : int, default=7
         Number of nearest neighbours of each sample in the graph; of too few samples all others.
     max_iter : int, default=500
         Maximum number of iterations.
     tol : float, default=1e-4
-        Stop when the objective is proved, by a dual problem, to be at most this share above the optimum.
+        Stop when the objective is proved, by a dual problem, to be at most this share above the
+        optimum.
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
 
@@ -280,8 +303,8 @@ class GLSPFS(_PreservedStructure, LinearSelector):
 
     References
     ----------
-    .. [1] Liu, Wang, Zhang, Yin, Liu, "Global and local structure preservation for feature selection",
-       IEEE Transactions on Neural Networks and Learning Systems 25(6), 2014.
+    .. [1] Liu, Wang, Zhang, Yin, Liu, "Global and local structure preservation for feature
+       selection", IEEE Transactions on Neural Networks and Learning Systems 25(6), 2014.
 
     Examples
     --------
@@ -301,13 +324,14 @@ class GLSPFS(_PreservedStructure, LinearSelector):
 
 
 class GLSPFSRegressor(_PreservedStructure, LinearRegressor):
-    """Global and local structure preservation for quantities: a sparse regression that is smooth on a graph in y.
+    """Global and local structure preservation for quantities: a sparse regression that is smooth on
+    a graph in y.
 
         min_W  1/n ||X W - T||_F^2  +  local tr((X W)' L (X W))  +  sparsity sum_j ||w_j||
 
-    as `GLSPFS` with the standardised quantities T in place of the one-hot targets. L is the Laplacian of the graph that
-    joins each sample to its nearest neighbours in y, so that samples of like quantities get like predictions; that of
-    `GLSPFS` joins neighbours in the features.
+    as `GLSPFS` with the standardised quantities T in place of the one-hot targets. L is the
+    Laplacian of the graph that joins each sample to its nearest neighbours in y, so that samples of
+    like quantities get like predictions; that of `GLSPFS` joins neighbours in the features.
 
     Parameters
     ----------
@@ -317,8 +341,8 @@ class GLSPFSRegressor(_PreservedStructure, LinearRegressor):
         Weight of the penalty, above 0; see ``sparsity_scale``.
     sparsity_scale : {"absolute", "max"}, default="absolute"
         Unit of ``sparsity``. "absolute": it is used as given, for the standardised quantities. From
-        ``max_j (2/n) ||X_j'T||`` on, X_j a column, the solution is zero: for one quantity twice the largest
-        correlation.
+        ``max_j (2/n) ||X_j'T||`` on, X_j a column, the solution is zero: for one quantity twice the
+        largest correlation.
         "max": it is a share of that maximum.
     n_neighbors, max_iter, tol, n_features_to_select : default as in `GLSPFS`
         See `GLSPFS`; of samples at equal distance in y the first ones are neighbours.
@@ -330,7 +354,8 @@ class GLSPFSRegressor(_PreservedStructure, LinearRegressor):
     intercept_ : float or ndarray of shape (n_quantities,)
         Intercepts, in units of y.
     scores_ : ndarray of shape (n_features,)
-        ``||w_j||`` of the z-scores, for the standardised quantities; 0 for features that are left out.
+        ``||w_j||`` of the z-scores, for the standardised quantities; 0 for features that are left
+        out.
     ranking_, objective_path_, n_iter_, converged_, dual_gap_
         See `GLSPFS`.
 
@@ -348,5 +373,6 @@ class GLSPFSRegressor(_PreservedStructure, LinearRegressor):
     )
 
     def _graph(self, Z: FloatArray, T: FloatArray) -> csr_array:
-        # Whole multiples of a small step: the rounding of y in another unit must not decide between equal distances.
+        # Whole multiples of a small step: the rounding of y in another unit must not decide between
+        # equal distances.
         return heat_kernel_laplacian(np.round(T * 2.0**30), self.n_neighbors)

@@ -1,4 +1,6 @@
-"""Base class of classifiers by Gaussian kernels of the modalities, and the support vector machine of one kernel."""
+"""Base class of classifiers by Gaussian kernels of the modalities, and the support vector
+machine of one kernel.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.data.scaling import modality_layout
 
-#: Largest number of training samples. Above it the matrices of pairs fill the memory of usual machines.
+#: Largest number of training samples. Above it the matrices of pairs fill the memory of usual
+#: machines.
 MAX_SAMPLES = 6000
 #: Matrices of all pairs that a fit holds besides those of the kernels.
 _WORKING_MATRICES = 3
@@ -32,10 +35,11 @@ class PreparedKernels:
     """Squared distances of a training set, which all kernel widths share."""
 
     target: SignedTarget
-    #: Squared distances of all pairs of samples in each kernel's columns, in the order of SciPy's ``pdist``;
-    #: shape (n_kernels, n_samples * (n_samples - 1) / 2).
+    #: Squared distances of all pairs of samples in each kernel's columns, in the order of SciPy's
+    #: ``pdist``; shape (n_kernels, n_samples * (n_samples - 1) / 2).
     distances: FloatArray
-    #: 1 / mean of the squared distances of each kernel; 1 if all samples are equal in its columns; shape (n_kernels,).
+    #: 1 / mean of the squared distances of each kernel; 1 if all samples are equal in its columns;
+    #: shape (n_kernels,).
     units: FloatArray
 
 
@@ -44,7 +48,8 @@ def squared_distances(X: FloatArray, others: FloatArray | None = None) -> FloatA
 
     `X` is (n_samples, n_features), `others` (n_others, n_features); returns (n_samples, n_others).
     """
-    # The distances are differences of squared norms, which lose digits if the samples are far from the origin.
+    # The distances are differences of squared norms, which lose digits if the samples are far from
+    # the origin.
     centre = (X if others is None else others).mean(axis=0)
     return euclidean_distances(
         X - centre, None if others is None else others - centre, squared=True
@@ -52,7 +57,8 @@ def squared_distances(X: FloatArray, others: FloatArray | None = None) -> FloatA
 
 
 def pairs_of(matrix: FloatArray) -> FloatArray:
-    """Return the entries of a symmetric matrix above its diagonal, in the order of `PreparedKernels.distances`.
+    """Return the entries of a symmetric matrix above its diagonal, in the order of
+    `PreparedKernels.distances`.
 
     `matrix` is (n, n); returns (n * (n - 1) / 2,).
     """
@@ -60,7 +66,8 @@ def pairs_of(matrix: FloatArray) -> FloatArray:
 
 
 def kernel_matrix(pairs: FloatArray, diagonal: float = 1.0) -> FloatArray:
-    """Return the symmetric matrix with the given entries above and on its diagonal; the inverse of `pairs_of`.
+    """Return the symmetric matrix with the given entries above and on its diagonal; the inverse of
+    `pairs_of`.
 
     `pairs` is (n * (n - 1) / 2,); returns (n, n).
     """
@@ -89,9 +96,10 @@ class KernelClassifier(OneAgainstRestClassifier):
 
         f_j(x) = b_j + sum_k w_kj sum_i a_ij exp(-gamma_k ||x^k - x_i^k||^2)
 
-    with x^k the columns of modality k. A subclass computes the dual coefficients a, the weights w and the intercepts b.
-    The features are not scaled: that is left to the study's ``dataset.scaling``. At most 6000 training samples are
-    accepted, because a fit holds all pairs of them for each kernel.
+    with x^k the columns of modality k. A subclass computes the dual coefficients a, the weights w
+    and the intercepts b. The features are not scaled: that is left to the study's
+    ``dataset.scaling``. At most 6000 training samples are accepted, because a fit holds all pairs
+    of them for each kernel.
 
     Attributes
     ----------
@@ -104,8 +112,8 @@ class KernelClassifier(OneAgainstRestClassifier):
     support_vectors_ : ndarray of shape (n_support, n_features)
         Those training samples.
     dual_coef_ : ndarray of shape (n_problems, n_support) or (n_kernels, n_problems, n_support)
-        Dual coefficients, the same for all kernels or separate ones; n_problems is 1 for two classes, else the number
-        of classes or labels.
+        Dual coefficients, the same for all kernels or separate ones; n_problems is 1 for two
+        classes, else the number of classes or labels.
     intercept_ : ndarray of shape (n_problems,)
         Intercepts.
     """
@@ -141,7 +149,8 @@ class KernelClassifier(OneAgainstRestClassifier):
         Raises
         ------
         ConfigError
-            If a parameter is invalid, or the modalities do not have ``n_features`` columns in total.
+            If a parameter is invalid, or the modalities do not have ``n_features`` columns in
+            total.
         """
         super().check(n_features)
         self._slices(n_features)
@@ -165,9 +174,10 @@ class KernelClassifier(OneAgainstRestClassifier):
         if n > MAX_SAMPLES:
             needed = 8 * (n_kernels + _WORKING_MATRICES) * n**2 / 2**30
             raise ConfigError(
-                f"{type(self).__name__} needs about {needed:.1f} GiB for the {n_kernels} kernel(s) of {n} training"
-                f" samples; at most {MAX_SAMPLES} samples are accepted. Draw fewer training samples"
-                " (cv.train_per_class, with cv.final: false), or use a linear method such as linear_svm or smml."
+                f"{type(self).__name__} needs about {needed:.1f} GiB for the {n_kernels} kernel(s)"
+                f" of {n} training samples; at most {MAX_SAMPLES} samples are accepted. Draw fewer"
+                " training samples (cv.train_per_class, with cv.final: false), or use a linear"
+                " method such as linear_svm or smml."
             )
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedKernels:
@@ -265,12 +275,13 @@ class KernelClassifier(OneAgainstRestClassifier):
 
 
 class KernelSVM(OneShotEstimator, KernelClassifier):
-    """SVM with a Gaussian kernel for each class (one against the rest) or label, by scikit-learn's SVC.
+    """SVM with a Gaussian kernel for each class (one against the rest) or label, by scikit-learn's
+    SVC.
 
         min_f,b  ||f||^2 / 2  +  C sum_i (1 - y_i (f(x_i) + b))_+
 
-    with the norm of the kernel exp(-g ||x - x'||^2). Several modalities are concatenated. A label that all or no
-    training samples have is scored by its sign.
+    with the norm of the kernel exp(-g ||x - x'||^2). Several modalities are concatenated. A label
+    that all or no training samples have is scored by its sign.
 
     Parameters
     ----------
@@ -279,8 +290,8 @@ class KernelSVM(OneShotEstimator, KernelClassifier):
     gamma : float, default=1.0
         Factor g of the squared distance, above 0, in the unit ``gamma_scale``.
     gamma_scale : {"mean_distance", "absolute"}, default="mean_distance"
-        Unit of ``gamma``. "mean_distance": g = gamma / mean squared distance of two training samples. "absolute":
-        g = gamma.
+        Unit of ``gamma``. "mean_distance": g = gamma / mean squared distance of two training
+        samples. "absolute": g = gamma.
     tol : float, default=1e-3
         Tolerance of SVC.
 
@@ -299,8 +310,8 @@ class KernelSVM(OneShotEstimator, KernelClassifier):
 
     References
     ----------
-    Chang, Lin, "LIBSVM: a library for support vector machines", ACM Transactions on Intelligent Systems and Technology
-    2(3), 2011, doi:10.1145/1961189.1961199.
+    Chang, Lin, "LIBSVM: a library for support vector machines", ACM Transactions on Intelligent
+    Systems and Technology 2(3), 2011, doi:10.1145/1961189.1961199.
 
     Examples
     --------

@@ -80,7 +80,9 @@ class _Bilinear(IterativeEstimator, TensorShaped):
         self.mask = mask
 
     def another_start(self) -> Self | None:
-        """Return a copy that starts from other random factors; None for one row or column, where it is convex."""
+        """Return a copy that starts from other random factors; None for one row or column, where
+        it is convex.
+        """
         if min(self._sides(self.n_features_in_)) == 1:
             return None
         other: Self = clone(self)
@@ -121,37 +123,43 @@ class _Bilinear(IterativeEstimator, TensorShaped):
                         factors, J = stepped, J if samples.inside is None else lower
             except np.linalg.LinAlgError as error:
                 raise np.linalg.LinAlgError(
-                    f"alpha={self.alpha:g} vanishes in rounding beside the squares of features that deviate from their"
-                    f" means by up to {prepared.scale:g}: raise alpha, or divide the features by {prepared.scale:g}."
+                    f"alpha={self.alpha:g} vanishes in rounding beside the squares of features that"
+                    f" deviate from their means by up to {prepared.scale:g}: raise alpha, or divide"
+                    f" the features by {prepared.scale:g}."
                 ) from error
             P, J = reached(factors)
             self._keep(P, prepared)
             yield J
 
     def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
-        """Set the fitted attributes to these coefficients (n_classes, n_features) of the stored features."""
+        """Set the fitted attributes to these coefficients (n_classes, n_features) of the stored
+        features.
+        """
         coef = P / prepared.scale
         self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((coef**2).sum(axis=0)))
         self._keep_linear(coef, prepared.Y_mean - coef @ prepared.X_mean, prepared.classes)
 
 
 class BilinearRegression(_Bilinear, TensorSelector):
-    """Bilinear regression: ranks the cells of samples that are matrices or tensors and classifies them.
+    """Bilinear regression: ranks the cells of samples that are matrices or tensors and classifies
+    them.
 
         min  sum_i (u'X_i v + b - t_i)^2  +  alpha ||u||^2 ||v||^2
 
-    over u, v and b for each class, with its one-hot target t (n_samples,). Gabriel's generalised bilinear regression
-    [1]_ as [2]_, section II-C, uses it, with a penalty that makes it well-posed: sparse matrix regression of rank 1
-    with a ridge penalty. Centring samples and targets replaces b. An iteration solves for all u given v, and for all
-    v given u, each exactly. The problem is not convex; the start of v is the leading right singular vector of
-    ``sum_i t_i X_i`` over the centred samples. For samples of one column it is ridge regression. Samples of more than
-    two axes have one vector an axis (multilinear regression), which start at the best approximation of that sum by
-    an outer product that alternating least squares find.
+    over u, v and b for each class, with its one-hot target t (n_samples,). Gabriel's generalised
+    bilinear regression [1]_ as [2]_, section II-C, uses it, with a penalty that makes it
+    well-posed: sparse matrix regression of rank 1 with a ridge penalty. Centring samples and
+    targets replaces b. An iteration solves for all u given v, and for all v given u, each exactly.
+    The problem is not convex; the start of v is the leading right singular vector of ``sum_i t_i
+    X_i`` over the centred samples. For samples of one column it is ridge regression. Samples of
+    more than two axes have one vector an axis (multilinear regression), which start at the best
+    approximation of that sum by an outer product that alternating least squares find.
 
     Parameters
     ----------
     shape : tuple of int, default=None
-        Sides of the samples, whose cells in C order are the features. None or one side: (n_features, 1).
+        Sides of the samples, whose cells in C order are the features. None or one side:
+        (n_features, 1).
     alpha : float, default=0.01
         Strength of the penalty, above 0, for the features as given: for s X it is s^2 alpha.
     max_iter : int, default=100
@@ -161,21 +169,21 @@ class BilinearRegression(_Bilinear, TensorSelector):
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
     mask : array of bool, default=None
-        The cells of a volume or another array that are the features, in C order, in place of ``shape``. Cells of its
-        bounding box outside the mask have neither data nor penalty.
+        The cells of a volume or another array that are the features, in C order, in place of
+        ``shape``. Cells of its bounding box outside the mask have neither data nor penalty.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_features)
-        The matrices u v', row by row, or outer products of more vectors; one row for two classes, the difference of
-        both.
+        The matrices u v', row by row, or outer products of more vectors; one row for two classes,
+        the difference of both.
     intercept_ : ndarray of shape (n_classes,)
         b; one entry for two classes.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     scores_ : ndarray of shape (n_features,)
-        ``sqrt(sum_r u_ra^2 v_rb^2)`` over the classes r for the cell (a, b); 0 for features that are constant in the
-        training set.
+        ``sqrt(sum_r u_ra^2 v_rb^2)`` over the classes r for the cell (a, b); 0 for features that
+        are constant in the training set.
     ranking_ : ndarray of int64, shape (n_features,)
         Rank of each feature, 1 is best.
     objective_path_ : ndarray of shape (n_iter_,)
@@ -211,9 +219,11 @@ class BilinearRegression(_Bilinear, TensorSelector):
 
 
 class BilinearRegressor(_Bilinear, TensorRegressor):
-    """Bilinear regression of quantities: ranks the cells of matrices or tensors and predicts numbers.
+    """Bilinear regression of quantities: ranks the cells of matrices or tensors and predicts
+    numbers.
 
-    The problem of `BilinearRegression` with each standardised quantity in place of a class's one-hot target.
+    The problem of `BilinearRegression` with each standardised quantity in place of a class's
+    one-hot target.
 
     Parameters
     ----------
@@ -227,8 +237,8 @@ class BilinearRegressor(_Bilinear, TensorRegressor):
     intercept_ : float or ndarray of shape (n_quantities,)
         Intercepts, in units of y.
     scores_ : ndarray of shape (n_features,)
-        ``sqrt(sum_r u_ra^2 v_rb^2)`` over the standardised quantities r for the cell (a, b); 0 for features that are
-        constant in the training set.
+        ``sqrt(sum_r u_ra^2 v_rb^2)`` over the standardised quantities r for the cell (a, b); 0 for
+        features that are constant in the training set.
     ranking_, objective_path_, n_iter_, converged_
         See `BilinearRegression`.
 
@@ -251,8 +261,8 @@ class PreparedLeastSquares:
     """Singular value decomposition P diag(s) Q' of the centred samples, and the signs in it."""
 
     target: Any  # SignedTarget, or QuantityScale
-    #: Centred signs of the c classes or labels, for two classes of both, or standardised quantities;
-    #: shape (n_samples, c).
+    #: Centred signs of the c classes or labels, for two classes of both, or standardised
+    #: quantities; shape (n_samples, c).
     signs: FloatArray
     #: Mean of each column of the signs; shape (c,).
     sign_means: FloatArray
@@ -270,12 +280,16 @@ class PreparedLeastSquares:
 
 
 class _SharedSubspace(OneShotEstimator, Selector):
-    """Parameters and solution of least squares with a subspace that the targets share, whatever these are."""
+    """Parameters and solution of least squares with a subspace that the targets share, whatever
+    these are.
+    """
 
     @staticmethod
     @abstractmethod
     def _columns(y: LabelArray) -> tuple[Any, FloatArray, FloatArray]:
-        """Return what the targets stand for, the centred targets (n_samples, c), and what was subtracted, (c,)."""
+        """Return what the targets stand for, the centred targets (n_samples, c), and what was
+        subtracted, (c,).
+        """
 
     @abstractmethod
     def _keep_columns(self, coef: FloatArray, prepared: PreparedLeastSquares) -> None:
@@ -327,8 +341,9 @@ class _SharedSubspace(OneShotEstimator, Selector):
             quantities = isinstance(target, QuantityScale)
             what = "quantities" if quantities else "labels" if target.multilabel else "classes"
             raise ConfigError(
-                f"rank={self.rank} makes MLLS plain ridge regression, because a subspace of that dimension contains the"
-                f" coefficients of all {c} {what}: {f'give at most {c - 1}' if c > 1 else 'leave rank out'}."
+                f"rank={self.rank} makes MLLS plain ridge regression, because a subspace of that"
+                f" dimension contains the coefficients of all {c} {what}:"
+                f" {f'give at most {c - 1}' if c > 1 else 'leave rank out'}."
             )
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedLeastSquares:
@@ -384,31 +399,36 @@ class _SharedSubspace(OneShotEstimator, Selector):
 
 
 class MLLS(_SharedSubspace, OneAgainstRest):
-    """Linear classifier of all labels by least squares, with a subspace of the features that the labels share.
+    """Linear classifier of all labels by least squares, with a subspace of the features that the
+    labels share.
 
-        min_{U, V, Theta}  ||X U - Y||^2 / n  +  a ||U - Theta V||^2  +  b ||U||^2,    Theta' Theta = I
+        min_{U, V, Theta}  ||X U - Y||^2 / n  +  a ||U - Theta V||^2  +  b ||U||^2,    Theta' Theta
+        = I
 
-    for centred samples X and centred signs Y of shape (n, c), with Theta of shape (n_features, rank),
-    a = alpha s^2 / n, b = beta s^2 / n and s the largest singular value of X. The minimum is given by a generalised
-    eigenproblem, which needs one decomposition of X for all configurations and matrices of c columns for each one:
+    for centred samples X and centred signs Y of shape (n, c), with Theta of shape (n_features,
+    rank), a = alpha s^2 / n, b = beta s^2 / n and s the largest singular value of X. The minimum is
+    given by a generalised eigenproblem, which needs one decomposition of X for all configurations
+    and matrices of c columns for each one:
 
-        M = X'X / n + (a + b) I,   B = M^-1 X'Y / n,   B B' v = mu (I - a M^-1) v,   U = (M - a Theta Theta')^-1 X'Y / n
+        M = X'X / n + (a + b) I,   B = M^-1 X'Y / n,   B B' v = mu (I - a M^-1) v,   U = (M - a
+        Theta Theta')^-1 X'Y / n
 
-    where Theta is an orthonormal basis of the eigenvectors v of the largest mu. Labels are predicted where
-    x'U + mean(Y) is positive, with one label a sample the class where it is largest. Several modalities are
-    concatenated.
+    where Theta is an orthonormal basis of the eigenvectors v of the largest mu. Labels are
+    predicted where x'U + mean(Y) is positive, with one label a sample the class where it is
+    largest. Several modalities are concatenated.
 
     Parameters
     ----------
     alpha : float, default=0.01
-        Weight of the coefficients outside the shared subspace, as a multiple of s^2 / n; with 0 the method is ridge
-        regression.
+        Weight of the coefficients outside the shared subspace, as a multiple of s^2 / n; with 0 the
+        method is ridge regression.
     beta : float, default=0.001
         Weight of all coefficients, as a multiple of s^2 / n, at least 1e-8.
     rank : int, default=None
-        Dimension of the shared subspace, below the number c of labels: from there on it contains all coefficients, and
-        the method is ridge regression. None: c / 2, rounded down. With one label a sample the c columns of Y sum to a
-        constant, so that the method is ridge regression for rank = c - 1 and always for two classes.
+        Dimension of the shared subspace, below the number c of labels: from there on it contains
+        all coefficients, and the method is ridge regression. None: c / 2, rounded down. With one
+        label a sample the c columns of Y sum to a constant, so that the method is ridge regression
+        for rank = c - 1 and always for two classes.
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
 
@@ -421,7 +441,8 @@ class MLLS(_SharedSubspace, OneAgainstRest):
     shared_subspace_ : ndarray of shape (n_features, rank)
         Theta; fewer columns if fewer directions matter, none if ``alpha`` is 0.
     scores_ : ndarray of shape (n_features,)
-        Euclidean norm of each feature's coefficients; 0 for features that are constant in the training set.
+        Euclidean norm of each feature's coefficients; 0 for features that are constant in the
+        training set.
     classes_, class_count_, multilabel_
         See `OneAgainstRestClassifier`.
     objective_path_ : ndarray of shape (1,)
@@ -429,8 +450,8 @@ class MLLS(_SharedSubspace, OneAgainstRest):
 
     References
     ----------
-    Ji, Tang, Yu & Ye, "A shared-subspace learning framework for multi-label classification", ACM Transactions on
-    Knowledge Discovery from Data 4, 2010.
+    Ji, Tang, Yu & Ye, "A shared-subspace learning framework for multi-label classification", ACM
+    Transactions on Knowledge Discovery from Data 4, 2010.
 
     Examples
     --------
@@ -459,17 +480,19 @@ class MLLS(_SharedSubspace, OneAgainstRest):
 
 
 class MLLSRegressor(_SharedSubspace, LinearRegressor):
-    """Linear regression of several quantities by least squares, with a subspace of the features that they share.
+    """Linear regression of several quantities by least squares, with a subspace of the features
+    that they share.
 
-    The problem of `MLLS` with the standardised quantities in place of the signs. For one quantity it is ridge
-    regression of weight ``beta``.
+    The problem of `MLLS` with the standardised quantities in place of the signs. For one quantity
+    it is ridge regression of weight ``beta``.
 
     Parameters
     ----------
     alpha, beta : default as in `MLLS`
         See `MLLS`.
     rank : int, default=None
-        Dimension of the shared subspace, below the number of quantities. None: half of it, rounded down, at least 1.
+        Dimension of the shared subspace, below the number of quantities. None: half of it, rounded
+        down, at least 1.
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
 
@@ -480,10 +503,11 @@ class MLLSRegressor(_SharedSubspace, LinearRegressor):
     intercept_ : float or ndarray of shape (n_quantities,)
         Intercepts, in units of y.
     shared_subspace_ : ndarray of shape (n_features, rank)
-        Basis of the shared subspace; fewer columns if fewer directions matter, none if ``alpha`` is 0.
+        Basis of the shared subspace; fewer columns if fewer directions matter, none if ``alpha`` is
+        0.
     scores_ : ndarray of shape (n_features,)
-        Euclidean norm of each feature's coefficients for the standardised quantities; 0 for features that are constant
-        in the training set.
+        Euclidean norm of each feature's coefficients for the standardised quantities; 0 for
+        features that are constant in the training set.
     objective_path_ : ndarray of shape (1,)
         Minimum of the objective.
 
@@ -510,7 +534,8 @@ class MLLSRegressor(_SharedSubspace, LinearRegressor):
 def shared_solution(
     squares: FloatArray, rotated: FloatArray, a: float, b: float, rank: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Solve for Theta and U in the coordinates of the right singular vectors, where X'X / n is diagonal.
+    """Solve for Theta and U in the coordinates of the right singular vectors, where X'X / n is
+    diagonal.
 
     `squares` is (p,), `rotated` (p, c); returns `theta` (p, r), `U` (p, c).
     """
@@ -531,7 +556,8 @@ def shared_solution(
 
 
 def lifted(prepared: PreparedLeastSquares, X: FloatArray, coordinates: FloatArray) -> FloatArray:
-    """Express directions given in the coordinates of the right singular vectors by the original features.
+    """Express directions given in the coordinates of the right singular vectors by the original
+    features.
 
     `X` is (n_samples, n_features), `coordinates` (p, k); returns (n_features, k).
     """

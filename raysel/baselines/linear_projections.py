@@ -1,4 +1,6 @@
-"""Principal component analysis and linear discriminant analysis by two criteria, separately for each task."""
+"""Principal component analysis and linear discriminant analysis by two criteria, separately for
+each task.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,11 @@ class PCA(OneShotEstimator, TaskProjector):
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one
+        task. See `MTDA`.
     n_components : int or list of int, default=None
-        Number of directions, for all tasks or for each one. None: the task's number of classes minus 1, as in the
-        discriminant methods.
+        Number of directions, for all tasks or for each one. None: the task's number of classes
+        minus 1, as in the discriminant methods.
     n_features_to_select : int, default=None
         Number of features that ``get_support`` selects. None: half of them.
 
@@ -80,33 +83,36 @@ class LDA(OneShotEstimator, TaskProjector):
 
         maximise over U:   tr((U' S_t U)^-1 U' S_b U),   S_t = S_b + (1 - s) S_w + s tr(S_w)/r I
 
-    within the range of S_t. The columns are scaled to unit within-class scatter. With H H' = S_b the problem involves
-    only c x c matrices for c classes, independent of the number of features.
+    within the range of S_t. The columns are scaled to unit within-class scatter. With H H' = S_b
+    the problem involves only c x c matrices for c classes, independent of the number of features.
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one
+        task. See `MTDA`.
     n_components : int or list of int, default=None
-        Number of directions, for all tasks or for each one, at most the task's number of classes minus 1. None: that
-        maximum.
+        Number of directions, for all tasks or for each one, at most the task's number of classes
+        minus 1. None: that maximum.
     shrinkage : float in [0, 1], default=0.01
-        Weight s of a multiple of the identity in the within-class scatter. It suppresses directions whose variance is
-        much smaller than s times the mean; 0 suppresses none.
+        Weight s of a multiple of the identity in the within-class scatter. It suppresses directions
+        whose variance is much smaller than s times the mean; 0 suppresses none.
     n_features_to_select : int, default=None
         Number of features that ``get_support`` selects. None: half of them.
 
     Attributes
     ----------
     projections_, means_, embeddings_, embedded_labels_, task_scores_, ranks_, task_names_, classes_
-        See `FittedProjection`. For the scores each column is scaled to unit norm and weighted by its ratio in [0, 1].
+        See `FittedProjection`. For the scores each column is scaled to unit norm and weighted by
+        its ratio in [0, 1].
     objective_path_ : ndarray of shape (1,)
         Ratio trace, averaged over tasks.
 
     References
     ----------
-    Fisher, "The use of multiple measurements in taxonomic problems", Annals of Eugenics 7, 1936; for several classes
-    Rao, "The utilization of multiple measurements in problems of biological classification", JRSS-B 10, 1948.
+    Fisher, "The use of multiple measurements in taxonomic problems", Annals of Eugenics 7, 1936;
+    for several classes Rao, "The utilization of multiple measurements in problems of biological
+    classification", JRSS-B 10, 1948.
 
     Examples
     --------
@@ -148,17 +154,21 @@ class LDA(OneShotEstimator, TaskProjector):
 class TraceRatioLDA(IterativeEstimator, TaskProjector):
     """Linear discriminant analysis by the trace ratio of between-class to total scatter.
 
-        maximise over U'U = I:   tr(U' S_b U) / tr(U' S_t U),   S_t = S_b + (1 - s) S_w + s tr(S_w)/r I
+        maximise over U'U = I:   tr(U' S_b U) / tr(U' S_t U),   S_t = S_b + (1 - s) S_w + s
+        tr(S_w)/r I
 
-    within the range of S_t, by Newton's method (Wang et al., "Trace ratio vs. ratio trace", CVPR 2007). Unlike
-    `MTDA`, it maximises the ratio of each task separately; for one task the two methods are equal.
+    within the range of S_t, by Newton's method (Wang et al., "Trace ratio vs. ratio trace", CVPR
+    2007). Unlike `MTDA`, it maximises the ratio of each task separately; for one task the two
+    methods are equal.
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one
+        task. See `MTDA`.
     n_components : int or list of int, default=None
-        Number of directions, for all tasks or for each one. None: the task's number of classes minus 1.
+        Number of directions, for all tasks or for each one. None: the task's number of classes
+        minus 1.
     shrinkage : float in [0, 1], default=0.0
         Weight s of a multiple of the identity in the within-class scatter.
     max_iter : int, default=100
@@ -179,7 +189,8 @@ class TraceRatioLDA(IterativeEstimator, TaskProjector):
 
     References
     ----------
-    Wang, Yan, Xu, Tang, Huang, "Trace ratio vs. ratio trace for dimensionality reduction", CVPR 2007.
+    Wang, Yan, Xu, Tang, Huang, "Trace ratio vs. ratio trace for dimensionality reduction", CVPR
+    2007.
 
     Examples
     --------

@@ -28,19 +28,21 @@ class PreparedSVM:
 
 
 class LinearSVM(OneShotEstimator, OneAgainstRest):
-    """Linear SVM with squared hinge loss for each class (one against the rest) or label, by scikit-learn's LinearSVC.
+    """Linear SVM with squared hinge loss for each class (one against the rest) or label, by
+    scikit-learn's LinearSVC.
 
         min_w,b  pen(w, b)  +  C sum_i (1 - y_i (x_i'w + b))_+^2
 
-    with pen = (||w||^2 + b^2) / 2 or ||w||_1 + |b|. As b is penalised, the features should be centred. Several
-    modalities are concatenated.
+    with pen = (||w||^2 + b^2) / 2 or ||w||_1 + |b|. As b is penalised, the features should be
+    centred. Several modalities are concatenated.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the loss, above 0; a smaller value regularises more.
     penalty : {"l2", "l1"}, default="l2"
-        Norm of the penalty. With "l1" some coefficients are exactly zero, more of them for smaller C.
+        Norm of the penalty. With "l1" some coefficients are exactly zero, more of them for smaller
+        C.
     tol : float, default=1e-4
         Tolerance of LinearSVC, relative to the norm of the gradient at zero.
     max_iter : int, default=10000
@@ -48,8 +50,8 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
     random_state : int, RandomState instance or None, default=None
-        Seed of the order in which coordinates are updated, used for "l1" or fewer samples than features; results
-        differ within ``tol``. None: NumPy's global generator.
+        Seed of the order in which coordinates are updated, used for "l1" or fewer samples than
+        features; results differ within ``tol``. None: NumPy's global generator.
 
     Attributes
     ----------
@@ -60,12 +62,13 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
     classes_ : ndarray of shape (n_classes,)
         Class labels; 0, 1, ... for a multi-label target.
     class_count_ : ndarray of int64, shape (n_classes,) or (n_labels, 2)
-        Number of training samples of each class; for a multi-label target without and with each label. ``predict``
-        uses it if scores are equal.
+        Number of training samples of each class; for a multi-label target without and with each
+        label. ``predict`` uses it if scores are equal.
     multilabel_ : bool
         Whether the target was multi-label.
     scores_ : ndarray of shape (n_features,)
-        Euclidean norm of each feature's coefficients; 0 for features that are constant in the training set.
+        Euclidean norm of each feature's coefficients; 0 for features that are constant in the
+        training set.
     liblinear_iterations_ : int
         Maximum number of iterations over the binary problems.
     converged_ : bool
@@ -75,7 +78,8 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
 
     References
     ----------
-    Fan, Chang, Hsieh, Wang, Lin, "LIBLINEAR: a library for large linear classification", JMLR 9, 2008.
+    Fan, Chang, Hsieh, Wang, Lin, "LIBLINEAR: a library for large linear classification", JMLR 9,
+    2008.
 
     Examples
     --------
@@ -123,7 +127,9 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         return PreparedSVM(target, sides.sum(axis=2), sides.astype(np.float64) @ X)
 
     def is_zero_solution(self, prepared: PreparedSVM) -> bool:
-        """Return whether every w is zero: for "l1", if no derivative of the loss at w = 0 and optimal b exceeds 1."""
+        """Return whether every w is zero: for "l1", if no derivative of the loss at w = 0 and
+        optimal b exceeds 1.
+        """
         if self.penalty == "l2":
             return False
         bias, sums = self._null_bias(prepared), prepared.sums
@@ -131,13 +137,17 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         return bool(2 * self.C * np.abs(slopes).max() <= 1)
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> None:
-        """Set the fitted attributes to w = 0 and its optimal b, for training sets with `is_zero_solution`."""
+        """Set the fitted attributes to w = 0 and its optimal b, for training sets with
+        `is_zero_solution`.
+        """
         self.n_features_in_ = X.shape[1]
         self.objective_path_, self.n_iter_ = np.array([self._keep_null(X, prepared)]), 1
         self.converged_ = self._has_converged(self.objective_path_)
 
     def _null_bias(self, prepared: PreparedSVM) -> FloatArray:
-        """Optimal b for "l1" and w = 0: the root of sign(b) + 2C (n b - (n+ - n-)), within [-1, 1]."""
+        """Optimal b for "l1" and w = 0: the root of sign(b) + 2C (n b - (n+ - n-)), within [-1,
+        1].
+        """
         above, below = prepared.counts
         excess = above - below
         return np.sign(excess) * np.maximum(np.abs(excess) - 0.5 / self.C, 0.0) / (above + below)
@@ -157,7 +167,8 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         """Set the fitted attributes and return the objective."""
         self._keep_target(target)
         self.coef_, self.intercept_, self.liblinear_iterations_ = coef, bias, steps
-        # A constant feature acts as a second intercept, so that its coefficient says nothing about the classes.
+        # A constant feature acts as a second intercept, so that its coefficient says nothing about
+        # the classes.
         self.scores_ = np.where((X[0] == X).all(axis=0), 0.0, np.linalg.norm(coef, axis=0))
         margins = target.signs * (coef @ X.T + bias[:, None])
         weights = np.column_stack([coef, bias])
@@ -170,7 +181,11 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         if (sign == sign[0]).all():
             return np.zeros(X.shape[1]), float(sign[0]), 0
         machine = LinearSVC(
-            penalty=self.penalty, C=self.C, tol=self.tol, max_iter=self.max_iter, random_state=self.random_state,
+            penalty=self.penalty,
+            C=self.C,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            random_state=self.random_state,
             dual="auto",
         )  # fmt: skip
         with warnings.catch_warnings():

@@ -1,4 +1,6 @@
-"""LPBoost: support vector machines of each modality, weighted by a linear program on out-of-fold scores."""
+"""LPBoost: support vector machines of each modality, weighted by a linear program on out-of-fold
+scores.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from raysel.baselines.recent import RecentResults
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import DataError, RayselError
 
-#: Difference of the bounds of the margin, relative to the largest score, at which cutting planes stop.
+#: Difference of the bounds of the margin, relative to the largest score, at which cutting planes
+#: stop.
 _GAP = 1e-8
 #: Number of cutting planes after which the whole program is solved instead.
 _MOST_CUTS = 500
@@ -37,13 +40,15 @@ _ACCURATE = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance":
 def shared_weights(scores: FloatArray, codes: IntArray, nu: float) -> tuple[FloatArray, float]:
     """Find one weight for each classifier (LPBoost-beta) by cutting planes.
 
-    The linear program of `solve_program` is equivalent to maximising, over weights of sum 1, the mean of the margins
+    The linear program of `solve_program` is equivalent to maximising, over weights of sum 1, the
+    mean of the margins
 
         m_i = min_{j != y_i} sum_k beta_k (f_{k, y_i}(x_i) - f_{k, j}(x_i))
 
-    of the nu n samples for which they are smallest (of a fractional number the last one counts in part; of less than
-    one sample, the smallest margin). That mean is concave and piecewise linear in beta. Each step adds the linear piece
-    at the current weights to a program in n_classifiers + 1 variables, whose value bounds the maximum.
+    of the nu n samples for which they are smallest (of a fractional number the last one counts in
+    part; of less than one sample, the smallest margin). That mean is concave and piecewise linear
+    in beta. Each step adds the linear piece at the current weights to a program in n_classifiers +
+    1 variables, whose value bounds the maximum.
 
     `scores` is (n_classifiers, n_classes, n_samples), `codes` (n_samples,); returns `weights`
     (n_classifiers,).
@@ -77,7 +82,8 @@ def shared_weights(scores: FloatArray, codes: IntArray, nu: float) -> tuple[Floa
 
 
 def highest_point(cuts: FloatArray) -> tuple[FloatArray, float, FloatArray]:
-    """Maximise the minimum of linear functions over weights that are not negative and have the sum 1.
+    """Maximise the minimum of linear functions over weights that are not negative and have the sum
+    1.
 
     `cuts` is (n_functions, n_weights); returns `weights` (n_weights,), `shares` (n_functions,).
     """
@@ -108,12 +114,15 @@ def _solve(cost: FloatArray, method: str = "highs", **constraints: Any) -> Any:
 def solve_program(
     scores: FloatArray, codes: IntArray, nu: float, *, shared: bool = False
 ) -> tuple[FloatArray, float]:
-    """Solve the whole linear program of LPBoost by HiGHS, with weights of each class (LPBoost-B) or shared ones.
+    """Solve the whole linear program of LPBoost by HiGHS, with weights of each class (LPBoost-B) or
+    shared ones.
 
         min_{B, rho, xi >= 0}  -rho + 1/(nu n) sum_i xi_i
-        subject to  sum_k (B_{k, y_i} f_{k, y_i}(x_i) - B_{k, j} f_{k, j}(x_i)) + xi_i >= rho   for all j != y_i
+        subject to  sum_k (B_{k, y_i} f_{k, y_i}(x_i) - B_{k, j} f_{k, j}(x_i)) + xi_i >= rho   for
+        all j != y_i
 
-    with B >= 0 and columns of sum 1 (Gehler & Nowozin 2009). It has n_samples (n_classes - 1) constraints.
+    with B >= 0 and columns of sum 1 (Gehler & Nowozin 2009). It has n_samples (n_classes - 1)
+    constraints.
 
     `scores` is (n_classifiers, n_classes, n_samples), `codes` (n_samples,); returns `weights`
     (n_classifiers, n_classes) or (n_classifiers, 1).
@@ -166,7 +175,9 @@ _Folds = Sequence[tuple[IntArray, IntArray]]
 
 
 class _Machines(NamedTuple):
-    """SVMs of all modalities: C of each, their scores on held-out samples, and their dual solutions."""
+    """SVMs of all modalities: C of each, their scores on held-out samples, and their dual
+    solutions.
+    """
 
     C: FloatArray
     scores: FloatArray
@@ -174,46 +185,52 @@ class _Machines(NamedTuple):
     intercept: FloatArray
 
 
-#: Latest machines, which configurations share that differ in ``nu`` or ``weights`` only; 128 MiB at most.
+#: Latest machines, which configurations share that differ in ``nu`` or ``weights`` only; 128 MiB at
+#: most.
 _recent: RecentResults[_Machines] = RecentResults(2**24)
 
 
 class LPBoost(OneShotEstimator, KernelClassifier):
-    """LPBoost of kernel SVMs of each modality, with shared weights (LPBoost-beta) or weights of each class (LPBoost-B).
+    """LPBoost of kernel SVMs of each modality, with shared weights (LPBoost-beta) or weights of
+    each class (LPBoost-B).
 
-    For each modality k an SVM f_kj is fitted for each class j (one against the rest). The weights maximise a soft
-    margin of their scores on the training samples,
+    For each modality k an SVM f_kj is fitted for each class j (one against the rest). The weights
+    maximise a soft margin of their scores on the training samples,
 
         min_{B, rho, xi >= 0}  -rho + 1/(nu n) sum_i xi_i
-        subject to  sum_k (B_{k, y_i} f_{k, y_i}(x_i) - B_{k, j} f_{k, j}(x_i)) + xi_i >= rho   for all j != y_i
+        subject to  sum_k (B_{k, y_i} f_{k, y_i}(x_i) - B_{k, j} f_{k, j}(x_i)) + xi_i >= rho   for
+        all j != y_i
 
-    with B >= 0 and columns of sum 1. The scores are out-of-fold: each sample is scored by SVMs that were fitted without
-    it, in 5 stratified inner folds of the training samples (fewer, but at least 2, if the smallest class has fewer
-    samples). Prediction uses SVMs of all training samples: the class of largest sum_k B_kj f_kj(x).
+    with B >= 0 and columns of sum 1. The scores are out-of-fold: each sample is scored by SVMs that
+    were fitted without it, in 5 stratified inner folds of the training samples (fewer, but at least
+    2, if the smallest class has fewer samples). Prediction uses SVMs of all training samples: the
+    class of largest sum_k B_kj f_kj(x).
 
-    The authors define the method for one label a sample only. Two classes, and each label of a multi-label target, are
-    treated as two classes with the scores f and -f, for which shared weights and those of each class are the same;
-    every label has its own folds and weights.
+    The authors define the method for one label a sample only. Two classes, and each label of a
+    multi-label target, are treated as two classes with the scores f and -f, for which shared
+    weights and those of each class are the same; every label has its own folds and weights.
 
     Parameters
     ----------
     modalities : dict of str to int, default=None
-        Number of columns of each modality, by its name, in column order. None: all columns are one modality.
+        Number of columns of each modality, by its name, in column order. None: all columns are one
+        modality.
     weights : {"shared", "per_class"}, default="shared"
-        "shared": one weight for each modality, solved by cutting planes. "per_class": a weight for each modality and
-        class, solved as one sparse program; slower.
+        "shared": one weight for each modality, solved by cutting planes. "per_class": a weight for
+        each modality and class, solved as one sparse program; slower.
     nu : float, default=0.5
-        Upper bound of the share of samples with a margin below rho, above 0 and at most 1. Below 1 / n_samples the
-        smallest margin is maximised.
+        Upper bound of the share of samples with a margin below rho, above 0 and at most 1. Below 1
+        / n_samples the smallest margin is maximised.
     C : float, default=None
-        Weight of the SVMs' loss, above 0, for all modalities. None: chosen for each modality from 0.1, 1, 10, 50, 100,
-        500 and 1000 by the accuracy of its out-of-fold scores (for a multi-label target averaged over labels); of
-        equal ones the smallest.
+        Weight of the SVMs' loss, above 0, for all modalities. None: chosen for each modality from
+        0.1, 1, 10, 50, 100, 500 and 1000 by the accuracy of its out-of-fold scores (for a
+        multi-label target averaged over labels); of equal ones the smallest.
     gamma : float, default=1.0
-        Factor of the squared distances, above 0, in the unit ``gamma_scale``, common to all modalities.
+        Factor of the squared distances, above 0, in the unit ``gamma_scale``, common to all
+        modalities.
     gamma_scale : {"mean_distance", "absolute"}, default="mean_distance"
-        Unit of ``gamma``. "mean_distance": 1 / mean squared distance of two training samples in the modality.
-        "absolute": 1.
+        Unit of ``gamma``. "mean_distance": 1 / mean squared distance of two training samples in the
+        modality. "absolute": 1.
     tol : float, default=1e-3
         Tolerance of SVC.
     random_state : int, RandomState instance or None, default=None
@@ -222,8 +239,8 @@ class LPBoost(OneShotEstimator, KernelClassifier):
     Attributes
     ----------
     modality_scores_ : ndarray of shape (n_modalities,), or (n_modalities, n_classes)
-        Weights of the modalities: of each class with ``weights="per_class"`` and more than two classes, of each label
-        for a multi-label target. 0 for a label that all or no samples have.
+        Weights of the modalities: of each class with ``weights="per_class"`` and more than two
+        classes, of each label for a multi-label target. 0 for a label that all or no samples have.
     loss_weights_ : ndarray of shape (n_modalities,)
         C of each modality.
     objective_path_ : ndarray of shape (1,)
@@ -235,8 +252,9 @@ class LPBoost(OneShotEstimator, KernelClassifier):
 
     Notes
     -----
-    A label that all or no training samples have is scored by its sign. Kernel widths and out-of-fold scores come from
-    the training samples only. The method does not scale the features: that is ``dataset.scaling`` of a study.
+    A label that all or no training samples have is scored by its sign. Kernel widths and
+    out-of-fold scores come from the training samples only. The method does not scale the features:
+    that is ``dataset.scaling`` of a study.
 
     References
     ----------
@@ -282,7 +300,9 @@ class LPBoost(OneShotEstimator, KernelClassifier):
         self.random_state = random_state
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key of shared weights first, then of larger nu, smaller C and smaller gamma."""
+        """Return the sort key of shared weights first, then of larger nu, smaller C and smaller
+        gamma.
+        """
         C = max(C_GRID) if self.C is None else self.C
         return (float(self.weights == "per_class"), -float(self.nu), float(C), float(self.gamma))
 
@@ -321,7 +341,9 @@ class LPBoost(OneShotEstimator, KernelClassifier):
         )
 
     def _weigh(self, scores: FloatArray, target: SignedTarget) -> tuple[FloatArray, float]:
-        """Weights of shape (n_modalities, n_problems), 0 for constant labels, and the value of the program."""
+        """Weights of shape (n_modalities, n_problems), 0 for constant labels, and the value of
+        the program.
+        """
         n_problems = scores.shape[1]
         if n_problems > 1 and not target.multilabel:
             codes = target.signs.argmax(axis=0)
@@ -352,8 +374,9 @@ def _stratified(codes: LabelArray, generator: np.random.RandomState) -> _Folds:
         return []
     if counts.max() < 2:
         raise DataError(
-            f"LPBoost scores each training sample by SVMs of the others, and each of the {len(counts)} classes has one"
-            " training sample only: give at least two samples of a class."
+            "LPBoost scores each training sample by SVMs of the others, and each of the"
+            f" {len(counts)} classes has one training sample only: give at least two samples of a"
+            " class."
         )
     splitter = StratifiedKFold(
         int(np.clip(counts.min(), 2, _FOLDS)), shuffle=True, random_state=generator
@@ -368,7 +391,9 @@ def _stratified(codes: LabelArray, generator: np.random.RandomState) -> _Folds:
 def _out_of_fold(
     kernel: FloatArray, signs: FloatArray, folds: Sequence[_Folds], C: float, tol: float
 ) -> FloatArray:
-    """Scores of each sample by SVMs that were fitted without it, (n_problems, n_samples); 0 without folds."""
+    """Scores of each sample by SVMs that were fitted without it, (n_problems, n_samples); 0
+    without folds.
+    """
     scores = np.zeros(signs.shape)
     for row, sign, splits in zip(scores, signs, folds, strict=True):
         for train, held_out in splits:

@@ -1,4 +1,6 @@
-"""MCGF: multi-label correlated Green's function on the graph of training and test samples (reconstructed)."""
+"""MCGF: multi-label correlated Green's function on the graph of training and test samples
+(reconstructed).
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,10 @@ _recent: RecentResults[GraphSpectrum] = RecentResults(MOST_SAMPLES * (MOST_SAMPL
 def graph_spectrum(X: FloatArray, n_neighbors: int) -> GraphSpectrum:
     """Decompose the Laplacian of the nearest-neighbour graph of some samples.
 
-    Samples a and b are joined if one is among the ``n_neighbors`` nearest others of the other, with the weight
-    exp(-||x_a - x_b||^2 / g); g is the mean of the squared distances of all pairs of different samples. All samples at
-    the distance of the last neighbour count as neighbours, so that the order of the samples does not matter.
+    Samples a and b are joined if one is among the ``n_neighbors`` nearest others of the other, with
+    the weight exp(-||x_a - x_b||^2 / g); g is the mean of the squared distances of all pairs of
+    different samples. All samples at the distance of the last neighbour count as neighbours, so
+    that the order of the samples does not matter.
 
     `X` is (n, d).
     """
@@ -55,7 +58,9 @@ def graph_spectrum(X: FloatArray, n_neighbors: int) -> GraphSpectrum:
 
 
 def laplacian(X: FloatArray, n_neighbors: int) -> FloatArray:
-    """Laplacian D - W of the nearest-neighbour graph of `graph_spectrum`. `X` is (n, d); returns (n, n)."""
+    """Laplacian D - W of the nearest-neighbour graph of `graph_spectrum`. `X` is (n, d); returns
+    (n, n).
+    """
     n = len(X)
     centred = X - X.mean(axis=0)
     norms = (centred**2).sum(axis=1)
@@ -87,34 +92,38 @@ _BLOCK = 512
 
 
 class MCGF(OneShotEstimator, OneAgainstRestClassifier):
-    """Multi-label correlated Green's function: labels spread over a graph of training and given samples.
+    """Multi-label correlated Green's function: labels spread over a graph of training and given
+    samples.
 
         min_F  beta ||F - Y||^2  +  tr(F' L F)  -  alpha tr(F C F')
 
-    where L is the Laplacian of the graph, Y holds 1 for the labels of the training samples and 0 elsewhere, and C the
-    cosines between the columns of Y. With L = U diag(lam) U' and C = V diag(sg) V' the solution is
+    where L is the Laplacian of the graph, Y holds 1 for the labels of the training samples and 0
+    elsewhere, and C the cosines between the columns of Y. With L = U diag(lam) U' and C = V
+    diag(sg) V' the solution is
 
         F = U [beta (U'YV)_ij / (beta + lam_i - alpha sg_j)] V'
 
-    Reconstructed, the authors' code was not found: the published equations are given by this objective, and the graph
-    and the boundary below are choices. The graph joins each sample to its nearest neighbours, with weights
-    exp(-||x_a - x_b||^2 / g) and g the mean squared distance. A label is predicted where F exceeds the label's
-    boundary, the quantile of the training samples' scores above which lies the share of samples that have the label in
-    the training set; of each training score the contribution of the sample's own labels is subtracted. With one label
-    a sample Y is one-hot, and the class of largest F is predicted, without boundaries.
+    Reconstructed, the authors' code was not found: the published equations are given by this
+    objective, and the graph and the boundary below are choices. The graph joins each sample to its
+    nearest neighbours, with weights exp(-||x_a - x_b||^2 / g) and g the mean squared distance. A
+    label is predicted where F exceeds the label's boundary, the quantile of the training samples'
+    scores above which lies the share of samples that have the label in the training set; of each
+    training score the contribution of the sample's own labels is subtracted. With one label a
+    sample Y is one-hot, and the class of largest F is predicted, without boundaries.
 
-    The method is transductive: ``predict`` builds the graph of the training samples and all given ones, whose features
-    (never labels) influence each other's predictions. Its time grows with the cube of the number of samples, its
-    memory with the square: for 6000 samples, which is the most, about 0.6 GB. The latest decompositions, up to 0.3 GB,
-    are kept and shared by configurations. Several modalities are concatenated.
+    The method is transductive: ``predict`` builds the graph of the training samples and all given
+    ones, whose features (never labels) influence each other's predictions. Its time grows with the
+    cube of the number of samples, its memory with the square: for 6000 samples, which is the most,
+    about 0.6 GB. The latest decompositions, up to 0.3 GB, are kept and shared by configurations.
+    Several modalities are concatenated.
 
     Parameters
     ----------
     beta : float, default=1.0
         Weight of the given labels, as a multiple of the median eigenvalue of L; above 0.
     alpha : float, default=0.5
-        Weight of the correlations of labels, as a fraction of beta / max_j sg_j; at least 0 and below 1, where the
-        objective is no longer convex.
+        Weight of the correlations of labels, as a fraction of beta / max_j sg_j; at least 0 and
+        below 1, where the objective is no longer convex.
     n_neighbors : int, default=10
         Number of neighbours in the graph.
 
@@ -176,8 +185,9 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         super().check(n_features)
         if self.alpha >= 1:
             raise ConfigError(
-                f"alpha={self.alpha:g} makes the objective of MCGF not convex: it is a fraction of beta divided by the"
-                " largest eigenvalue of the label correlations; give at least 0 and below 1."
+                f"alpha={self.alpha:g} makes the objective of MCGF not convex: it is a fraction of"
+                " beta divided by the largest eigenvalue of the label correlations; give at least"
+                " 0 and below 1."
             )
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
@@ -186,8 +196,8 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         Parameters
         ----------
         y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Labels of the training set; a study also gives those of a training set and its test set together, because
-            ``predict`` makes one graph of both.
+            Labels of the training set; a study also gives those of a training set and its test set
+            together, because ``predict`` makes one graph of both.
         tasks : ndarray of int, shape (n_samples,), default=None
             Task of each sample; not used.
 
@@ -225,8 +235,9 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         Returns
         -------
         ndarray of shape (n_samples, n_classes) or (n_samples,)
-            For a multi-label target F minus the boundary of each label; a label that all or no training sample has
-            gets 1 or -1. Otherwise F of each class, for two classes that of the second one minus that of the first.
+            For a multi-label target F minus the boundary of each label; a label that all or no
+            training sample has gets 1 or -1. Otherwise F of each class, for two classes that of the
+            second one minus that of the first.
 
         Raises
         ------
@@ -280,7 +291,7 @@ def correlated_scores(
 def _check_size(n: int, what: str) -> None:
     if n > MOST_SAMPLES:
         raise ConfigError(
-            f"{what} are too many for MCGF, whose graph of all training samples and samples to predict together takes"
-            f" {17e-9 * n**2:.1f} GB here and a time that grows with the cube of their number: use at most"
-            f" {MOST_SAMPLES} in total."
+            f"{what} are too many for MCGF, whose graph of all training samples and samples to"
+            f" predict together takes {17e-9 * n**2:.1f} GB here and a time that grows with the"
+            f" cube of their number: use at most {MOST_SAMPLES} in total."
         )

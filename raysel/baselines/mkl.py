@@ -1,4 +1,6 @@
-"""Multiple kernel learning: weights of kernels by closed-form updates with a certified duality gap."""
+"""Multiple kernel learning: weights of kernels by closed-form updates with a certified duality
+gap.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,11 @@ from raysel.baselines.lp_boost import highest_point
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 
-#: LIBSVM's first tolerance as a share of the relative duality gap that is asked for, and its smallest one.
+#: LIBSVM's first tolerance as a share of the relative duality gap that is asked for, and its
+#: smallest one.
 _FIRST_ACCURACY, _LAST_ACCURACY = 1e-2, 1e-9
-#: Smallest share of the identity's weight in the largest one, so that the sum of kernels has a Cholesky factor.
+#: Smallest share of the identity's weight in the largest one, so that the sum of kernels has a
+#: Cholesky factor.
 _LEAST_IDENTITY = 1e-10
 
 
@@ -32,7 +36,8 @@ _LEAST_IDENTITY = 1e-10
 class WeightedKernels:
     """Solution for given weights of the kernels."""
 
-    #: Weights of the kernels, for the squared loss followed by that of the identity matrix; shape (n_weights,).
+    #: Weights of the kernels, for the squared loss followed by that of the identity matrix; shape
+    #: (n_weights,).
     weights: FloatArray
     #: Dual coefficients; shape (n_problems, n_samples).
     dual: FloatArray
@@ -44,22 +49,26 @@ class WeightedKernels:
 class KernelWeights:
     """Search for the weights of kernels that some binary problems share.
 
-        min_t>=0, ||t||_p <= 1   sum_j  min_f,b  1/2 sum_k ||f_k||^2 / t_k + C sum_i (1 - y_ij (sum_k f_k(x_i) + b))_+
+        min_t>=0, ||t||_p <= 1   sum_j  min_f,b  1/2 sum_k ||f_k||^2 / t_k + C sum_i (1 - y_ij
+        (sum_k f_k(x_i) + b))_+
 
     with 1/p + 1/q = 1, q the norm of the dual (Yu et al. 2010)
 
         max_a   sum_ij y_ij a_ij  -  1/2 || (S_1, ..., S_K) ||_q,    S_k = sum_j a_j' K_k a_j,
 
-    subject to 0 <= y_ij a_ij <= C and sum_i a_ij = 0. For the squared loss a has no bounds, and the identity matrix
-    is one more kernel, whose weight is 1 / lambda, lambda being the weight of the penalty.
+    subject to 0 <= y_ij a_ij <= C and sum_i a_ij = 0. For the squared loss a has no bounds, and the
+    identity matrix is one more kernel, whose weight is 1 / lambda, lambda being the weight of the
+    penalty.
 
-    Given the weights, `step` solves the binary problems, then sets t_k proportional to (t_k^2 S_k)^(1/(p+1)), which is
-    optimal for the functions f_k found (Kloft et al. 2009). For q = infinity that converges slowly. There the dual
-    solutions a so far give lower bounds of the optimum for any weights that are linear in t (Sonnenburg et al. 2006),
-    and the next weights are halfway between the best ones so far and those of the smallest maximum of these bounds.
+    Given the weights, `step` solves the binary problems, then sets t_k proportional to (t_k^2
+    S_k)^(1/(p+1)), which is optimal for the functions f_k found (Kloft et al. 2009). For q =
+    infinity that converges slowly. There the dual solutions a so far give lower bounds of the
+    optimum for any weights that are linear in t (Sonnenburg et al. 2006), and the next weights are
+    halfway between the best ones so far and those of the smallest maximum of these bounds.
 
-    The primal objective of any f, b and the dual objective of any feasible a, also of a mean of several ones, enclose
-    the optimum, so that `lower` <= optimum <= ``best.objective`` holds whatever the accuracy of the solver.
+    The primal objective of any f, b and the dual objective of any feasible a, also of a mean of
+    several ones, enclose the optimum, so that `lower` <= optimum <= ``best.objective`` holds
+    whatever the accuracy of the solver.
 
     `pairs` is (n_kernels, n_samples * (n_samples - 1) / 2), `signs` (n_problems, n_samples).
     """
@@ -83,8 +92,9 @@ class KernelWeights:
         if self._C is None:
             dual, intercept = _least_squares(kernel, self._signs, float(weights[-1]))
         else:
-            # A constant in the kernel does not matter, as the dual coefficients sum to 0. Without it LIBSVM, which
-            # stores single precision, tells apart kernel values that are all next to 1.
+            # A constant in the kernel does not matter, as the dual coefficients sum to 0. Without
+            # it LIBSVM, which stores single precision, tells apart kernel values that are all next
+            # to 1.
             kernel -= kernel.mean()
             machines = [fit_machine(kernel, sign, self._C, self._accuracy) for sign in self._signs]
             dual, intercept = np.stack([a for a, _ in machines]), np.array([b for _, b in machines])
@@ -138,7 +148,8 @@ class KernelWeights:
 
     def _raise_lower(self, linear: float, quadratic: float) -> None:
         """Raise the lower bound to the dual objective of a feasible a, given its two terms."""
-        # A feasible a stays feasible if it is shortened, and for the squared loss also if it is lengthened.
+        # A feasible a stays feasible if it is shortened, and for the squared loss also if it is
+        # lengthened.
         best = linear / quadratic if quadratic > 0 else 1.0
         share = best if self._C is None else min(1.0, best)
         self.lower = max(self.lower, share * linear - 0.5 * share**2 * quadratic)
@@ -151,9 +162,12 @@ class KernelWeights:
 
 
 def _scale_machine(norm: float, margins: FloatArray, C: float) -> tuple[float, float]:
-    """Scale an approximate SVM such that its objective falls; return the scale and the objective."""
-    # LIBSVM leaves margins slightly below 1, which cost as much as all else if C is large. The objective s^2 norm / 2 +
-    # C sum_i (1 - s m_i)_+ is compared for s = 1 and every s that brings a margin to 1.
+    """Scale an approximate SVM such that its objective falls; return the scale and the
+    objective.
+    """
+    # LIBSVM leaves margins slightly below 1, which cost as much as all else if C is large. The
+    # objective s^2 norm / 2 + C sum_i (1 - s m_i)_+ is compared for s = 1 and every s that brings a
+    # margin to 1.
     ordered = np.sort(margins)
     n_below = np.searchsorted(ordered, np.append(1.0, ordered[ordered > 0]))
     scales = 1.0 / np.append(1.0, ordered[ordered > 0])
@@ -169,7 +183,9 @@ def _scale_machine(norm: float, margins: FloatArray, C: float) -> tuple[float, f
 def _least_squares(
     kernel: FloatArray, signs: FloatArray, identity: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Solve [0 1'; 1 K + identity I] [b; a] = [0; y] for all targets by one Cholesky factorization."""
+    """Solve [0 1'; 1 K + identity I] [b; a] = [0; y] for all targets by one Cholesky
+    factorization.
+    """
     matrix = kernel.copy()
     matrix.flat[:: len(matrix) + 1] += identity
     factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
@@ -187,37 +203,46 @@ _NEGLIGIBLE = 1e-4
 
 
 class MKL(IterativeEstimator, KernelClassifier):
-    """Multiple kernel learning with one Gaussian kernel for each modality, solved to a given duality gap.
+    """Multiple kernel learning with one Gaussian kernel for each modality, solved to a given
+    duality gap.
 
-        min_w,f,b  sum_j [ 1/2 sum_k ||f_jk||^2 / w_k + C sum_i loss(y_ij, sum_k f_jk(x_i) + b_j) ],   w >= 0
+        min_w,f,b  sum_j [ 1/2 sum_k ||f_jk||^2 / w_k + C sum_i loss(y_ij, sum_k f_jk(x_i) + b_j) ],
+        w >= 0
 
-    for one binary problem j for each class (one against the rest) or label. The classes of a single-label target share
-    one weight for each kernel, as in the authors' code; every label of a multi-label target has weights of its own, as
-    in SMML's experiments. ``norm`` is the q of the dual
+    for one binary problem j for each class (one against the rest) or label. The classes of a
+    single-label target share one weight for each kernel, as in the authors' code; every label of a
+    multi-label target has weights of its own, as in SMML's experiments. ``norm`` is the q of the
+    dual
 
-        max_a  sum_ij y_ij a_ij - 1/2 ||(S_1, ..., S_K)||_q,    S_k = sum_j a_j' K_k a_j,    sum_i a_ij = 0
+        max_a  sum_ij y_ij a_ij - 1/2 ||(S_1, ..., S_K)||_q,    S_k = sum_j a_j' K_k a_j,    sum_i
+        a_ij = 0
 
-    of Yu et al. (2010), and the weights satisfy ||w||_p = 1 with 1/p + 1/q = 1. An iteration solves the binary problems
-    for the current weights, then updates these: in closed form (Kloft et al. 2009), or by cutting planes (Sonnenburg et
-    al. 2006) for ``norm="inf"``.
+    of Yu et al. (2010), and the weights satisfy ||w||_p = 1 with 1/p + 1/q = 1. An iteration solves
+    the binary problems for the current weights, then updates these: in closed form (Kloft et al.
+    2009), or by cutting planes (Sonnenburg et al. 2006) for ``norm="inf"``.
 
     Parameters
     ----------
     modalities : dict of str to int, default=None
-        Number of columns of each modality, by its name, in column order. None: all columns are one modality.
+        Number of columns of each modality, by its name, in column order. None: all columns are one
+        modality.
     loss : {"hinge", "squared"}, default="hinge"
-        Loss. "hinge": SVMs, with 0 <= y_ij a_ij <= C in the dual. "squared": least-squares SVMs (Ye et al. 2008); the
-        identity matrix is one more kernel, whose weight 1 / lambda is learnt as well, or is 1 for ``norm=1``.
+        Loss. "hinge": SVMs, with 0 <= y_ij a_ij <= C in the dual. "squared": least-squares SVMs (Ye
+        et al. 2008); the identity matrix is one more kernel, whose weight 1 / lambda is learnt as
+        well, or is 1 for ``norm=1``.
     norm : {"inf", 1, 2}, default="inf"
-        Norm of the **dual**. "inf": sparse weights of sum 1; a weight of 0 is reached only up to ``tol``, with 1e-3 to
-        about 0.01. 2: weights of Euclidean norm 1. 1: all weights are 1, the plain sum of the kernels.
+        Norm of the **dual**. "inf": sparse weights of sum 1; a weight of 0 is reached only up to
+        ``tol``, with 1e-3 to about 0.01. 2: weights of Euclidean norm 1. 1: all weights are 1, the
+        plain sum of the kernels.
     C : float, default=1.0
-        Weight of the hinge loss, above 0. The squared loss has none: only the default is accepted with it.
+        Weight of the hinge loss, above 0. The squared loss has none: only the default is accepted
+        with it.
     gamma : float, default=1.0
-        Factor of the squared distances, above 0, in the unit ``gamma_scale``, common to all modalities.
+        Factor of the squared distances, above 0, in the unit ``gamma_scale``, common to all
+        modalities.
     gamma_scale : {"mean_distance", "absolute"}, default="mean_distance"
-        Unit of ``gamma``. "mean_distance": 1 / mean squared distance of two training samples in the modality.
-        "absolute": 1.
+        Unit of ``gamma``. "mean_distance": 1 / mean squared distance of two training samples in the
+        modality. "absolute": 1.
     tol : float, default=1e-3
         Relative duality gap at which to stop.
     max_iter : int, default=500
@@ -225,16 +250,18 @@ class MKL(IterativeEstimator, KernelClassifier):
 
     Attributes
     ----------
-    modality_scores_ : ndarray of shape (n_modalities,), or (n_modalities, n_labels) for a multi-label target
-        Weights of the kernels; those below 1e-4 of the largest are 0. 0 for a label that all or no samples have.
+    modality_scores_ : ndarray of shape (n_modalities,), of labels (n_modalities, n_labels)
+        Weights of the kernels; those below 1e-4 of the largest are 0. 0 for a label that all or no
+        samples have.
     regularization_ : ndarray of shape (), or (n_labels,) for a multi-label target
-        lambda of the squared loss, NaN for a label that all or no samples have; only for the squared loss.
+        lambda of the squared loss, NaN for a label that all or no samples have; only for the
+        squared loss.
     dual_gap_ : float
-        Upper bound of (P - P*) / P*, with P the objective of the returned model and P* the smallest one; for a
-        multi-label target the largest one of the labels.
+        Upper bound of (P - P*) / P*, with P the objective of the returned model and P* the smallest
+        one; for a multi-label target the largest one of the labels.
     objective_path_ : ndarray of shape (n_iter_,)
-        P of the best model so far after each iteration, before small weights are set to 0; never below P*. For a
-        multi-label target the sum over the labels.
+        P of the best model so far after each iteration, before small weights are set to 0; never
+        below P*. For a multi-label target the sum over the labels.
     classes_, class_count_, multilabel_
         See `OneAgainstRestClassifier`.
     modality_names_, kernel_gammas_, support_, support_vectors_, dual_coef_, intercept_
@@ -242,19 +269,20 @@ class MKL(IterativeEstimator, KernelClassifier):
 
     Notes
     -----
-    A label that all or no training samples have is scored by its sign. With two equal kernels only the sum of their
-    weights is determined. With ``loss="squared"`` and ``norm="inf"`` the identity matrix can take all the weight, if
-    samples are few and kernels wide: the weights of the kernels are then 0 up to ``tol``, and all samples get nearly
-    the same scores; try a larger ``gamma``. The method does not scale the features: that is ``dataset.scaling`` of a
-    study.
+    A label that all or no training samples have is scored by its sign. With two equal kernels only
+    the sum of their weights is determined. With ``loss="squared"`` and ``norm="inf"`` the identity
+    matrix can take all the weight, if samples are few and kernels wide: the weights of the kernels
+    are then 0 up to ``tol``, and all samples get nearly the same scores; try a larger ``gamma``.
+    The method does not scale the features: that is ``dataset.scaling`` of a study.
 
     References
     ----------
-    Kloft, Brefeld, Sonnenburg, Laskov, Mueller, Zien, "Efficient and accurate lp-norm multiple kernel learning",
-    NIPS 2009. Sonnenburg, Raetsch, Schaefer, Schoelkopf, "Large scale multiple kernel learning", JMLR 2006. Ye, Ji,
-    Chen, "Multi-class discriminant kernel learning via convex programming", JMLR 2008. Yu, Falck, Daemen, Tranchevent,
-    Suykens, De Moor, Moreau, "L2-norm multiple kernel learning and its application to biomedical data fusion", BMC
-    Bioinformatics 2010.
+    Kloft, Brefeld, Sonnenburg, Laskov, Mueller, Zien, "Efficient and accurate lp-norm multiple
+    kernel learning", NIPS 2009. Sonnenburg, Raetsch, Schaefer, Schoelkopf, "Large scale multiple
+    kernel learning", JMLR 2006. Ye, Ji, Chen, "Multi-class discriminant kernel learning via convex
+    programming", JMLR 2008. Yu, Falck, Daemen, Tranchevent, Suykens, De Moor, Moreau, "L2-norm
+    multiple kernel learning and its application to biomedical data fusion", BMC Bioinformatics
+    2010.
 
     Examples
     --------
@@ -307,8 +335,8 @@ class MKL(IterativeEstimator, KernelClassifier):
         Raises
         ------
         ConfigError
-            If a parameter is invalid, or C is set for the squared loss, which does not use it; the message names the
-            parameter, its value and the valid values.
+            If a parameter is invalid, or C is set for the squared loss, which does not use it; the
+            message names the parameter, its value and the valid values.
         """
         super().check(n_features)
         if float(self.norm) not in (1.0, 2.0, np.inf):
@@ -317,8 +345,8 @@ class MKL(IterativeEstimator, KernelClassifier):
             )
         if self.loss == "squared" and self.C != _DEFAULT_C:
             raise ConfigError(
-                f"C={self.C:g} has no effect with loss='squared', whose models for all C are equal: leave C out, or use"
-                " loss='hinge'."
+                f"C={self.C:g} has no effect with loss='squared', whose models for all C are equal:"
+                " leave C out, or use loss='hinge'."
             )
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedKernels) -> Iterator[float]:
@@ -346,7 +374,9 @@ class MKL(IterativeEstimator, KernelClassifier):
         groups: list[IntArray],
         searches: list[KernelWeights],
     ) -> float:
-        """Set the fitted attributes to the best solution of each group of problems; return the objective."""
+        """Set the fitted attributes to the best solution of each group of problems; return the
+        objective.
+        """
         signs, n_kernels = prepared.target.signs, len(prepared.distances)
         dual, intercept = np.zeros(signs.shape), signs[:, 0].copy()
         weights, identity = np.zeros((n_kernels, len(signs))), np.full(len(signs), np.nan)

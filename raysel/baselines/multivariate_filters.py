@@ -38,7 +38,8 @@ class PreparedBins:
 
     #: Bin of each value; shape (n_samples, n_features).
     binned: BinArray
-    #: Mutual information of each feature and the classes in bits; 0 for constant features; shape (n_features,).
+    #: Mutual information of each feature and the classes in bits; 0 for constant features; shape
+    #: (n_features,).
     relevance: FloatArray
 
 
@@ -48,12 +49,14 @@ class MRMR(Filter):
         MID:  argmax_j I(f_j; y) - R_j                 R_j = mean_{s in S} I(f_j; f_s)
         MIQ:  argmax_j I(f_j; y) / (R_j + 0.01)
 
-    (Peng, Long and Ding, TPAMI 2005; 0.01 is that of their program), where S are the features selected so far and the
-    first is the most relevant one. I is the mutual information in bits of features in bins of equal width as in
-    `InformationGain`: the paper bins at one standard deviation about the mean, its program takes binned data. Every
-    feature is a candidate, not only the most relevant ones as in that program. Of equal values the first is selected.
+    (Peng, Long and Ding, TPAMI 2005; 0.01 is that of their program), where S are the features
+    selected so far and the first is the most relevant one. I is the mutual information in bits of
+    features in bins of equal width as in `InformationGain`: the paper bins at one standard
+    deviation about the mean, its program takes binned data. Every feature is a candidate, not only
+    the most relevant ones as in that program. Of equal values the first is selected.
 
-    Memory is bins n_samples n_features / 8 bytes, time grows with n_ranked bins^2 n_samples n_features / 64.
+    Memory is bins n_samples n_features / 8 bytes, time grows with n_ranked bins^2 n_samples
+    n_features / 64.
 
     Parameters
     ----------
@@ -62,15 +65,16 @@ class MRMR(Filter):
     bins : int, default=5
         Number of bins, from 2 to 256.
     n_ranked : int, default=500
-        Number of features that are selected one after another; the others follow by their relevance.
+        Number of features that are selected one after another; the others follow by their
+        relevance.
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        k, ..., 2, 1 along the order in which k features were selected; for the others their relevance, scaled to at
-        most 0.5. 0 for constant features.
+        k, ..., 2, 1 along the order in which k features were selected; for the others their
+        relevance, scaled to at most 0.5. 0 for constant features.
     relevance_ : ndarray of shape (n_features,)
         Mutual information of each feature and the classes in bits.
     objective_path_ : ndarray of shape (1,)
@@ -78,12 +82,13 @@ class MRMR(Filter):
 
     References
     ----------
-    Peng, Long, Ding, "Feature selection based on mutual information: criteria of max-dependency, max-relevance, and
-    min-redundancy", IEEE TPAMI 27(8), 2005, doi:10.1109/TPAMI.2005.159.
+    Peng, Long, Ding, "Feature selection based on mutual information: criteria of max-dependency,
+    max-relevance, and min-redundancy", IEEE TPAMI 27(8), 2005, doi:10.1109/TPAMI.2005.159.
 
     Examples
     --------
-    >>> X = [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]  # the second repeats the first
+    >>> # The second column repeats the first.
+    >>> X = [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
     >>> MRMR().fit(X, [0, 1, 2, 3]).ranking_
     array([1, 3, 2])
     """
@@ -153,10 +158,11 @@ def select_features(
 
 
 class PairInformation:
-    """Mutual information of one binned feature with all others, from the bits that samples have in common.
+    """Mutual information of one binned feature with all others, from the bits that samples have in
+    common.
 
-    The samples of each bin are a row of bits, 64 samples to a word: the number of samples in a bin of one feature and
-    a bin of another is that of the bits that are set in both.
+    The samples of each bin are a row of bits, 64 samples to a word: the number of samples in a bin
+    of one feature and a bin of another is that of the bits that are set in both.
 
     `binned` is (n_samples, n_features).
     """
@@ -195,30 +201,33 @@ class PairInformation:
 class PreparedNeighbours:
     """The neighbours of every sample, which configurations of any ``n_neighbors`` share."""
 
-    #: The other samples by class and within a class by increasing distance; the sample itself is the last of its class;
-    #: shape (n_samples, n_samples).
+    #: The other samples by class and within a class by increasing distance; the sample itself is
+    #: the last of its class; shape (n_samples, n_samples).
     order: NDArray[np.int32]
     #: Class of each sample; shape (n_samples,).
     codes: IntArray
-    #: Number of samples of each class: class r has the ``counts[r]`` columns of ``order`` after those of the classes
-    #: before it; shape (n_classes,).
+    #: Number of samples of each class: class r has the ``counts[r]`` columns of ``order`` after
+    #: those of the classes before it; shape (n_classes,).
     counts: IntArray
     #: Range of each feature; 1 for constant features; shape (n_features,).
     width: FloatArray
 
 
 class ReliefF(Filter):
-    """Ranking by ReliefF: features that differ between near samples of different classes but not of the same.
+    """Ranking by ReliefF: features that differ between near samples of different classes but not of
+    the same.
 
-        W_j = 1/l sum_i [ sum_{r != y_i} p_r / (1 - p_{y_i}) mean_{h in M_r(i)} diff_j(i, h) - mean_{h in H(i)} diff_j(i, h) ]
-        diff_j(a, b) = |x_aj - x_bj| / (max_j - min_j)
+        W_j = 1/l sum_i [ sum_{r != y_i} p_r / (1 - p_{y_i}) mean_{h in M_r(i)} diff_j(i, h) -
+        mean_{h in H(i)} diff_j(i, h) ] diff_j(a, b) = |x_aj - x_bj| / (max_j - min_j)
 
-    (Kononenko, ECML 1994; Robnik-Sikonja and Kononenko, Machine Learning 2003) over all l samples i, without sampling.
-    H(i) are the k nearest other samples of the class of i, M_r(i) the k nearest of class r, by the sum of diff over the
-    features; p_r is the share of class r. Of a class with fewer than k samples all are used and the mean is over those;
-    a sample alone in its class has no term H(i). Of samples at the same distance, up to the rounding of the sum, those
-    that come first are used. The papers take 10 neighbours; the default of 5 is for the few samples a class on which
-    selectors of images are compared, and papers that compare them do not say theirs.
+    (Kononenko, ECML 1994; Robnik-Sikonja and Kononenko, Machine Learning 2003) over all l samples
+    i, without sampling. H(i) are the k nearest other samples of the class of i, M_r(i) the k
+    nearest of class r, by the sum of diff over the features; p_r is the share of class r. Of a
+    class with fewer than k samples all are used and the mean is over those; a sample alone in its
+    class has no term H(i). Of samples at the same distance, up to the rounding of the sum, those
+    that come first are used. The papers take 10 neighbours; the default of 5 is for the few samples
+    a class on which selectors of images are compared, and papers that compare them do not say
+    theirs.
 
     Time grows with l^2 n_features, memory with l^2.
 
@@ -240,7 +249,8 @@ class ReliefF(Filter):
 
     References
     ----------
-    Kononenko, "Estimating attributes: analysis and extensions of RELIEF", ECML 1994, doi:10.1007/3-540-57868-4_57.
+    Kononenko, "Estimating attributes: analysis and extensions of RELIEF", ECML 1994,
+    doi:10.1007/3-540-57868-4_57.
 
     Examples
     --------
@@ -266,7 +276,8 @@ class ReliefF(Filter):
         """Sort the samples of each class by their distance from every sample."""
         codes, counts = class_codes(y)
         ranges = bin_range(X)
-        # Less the minimum: of values that are far larger than their differences a quotient keeps no difference.
+        # Less the minimum: of values that are far larger than their differences a quotient keeps no
+        # difference.
         pairs = scipy.spatial.distance.pdist((X - ranges.low) / ranges.width, "cityblock")
         distances = scipy.spatial.distance.squareform(without_last_digits(pairs))
         np.fill_diagonal(distances, np.inf)
@@ -287,13 +298,16 @@ class ReliefF(Filter):
 
 
 def without_last_digits(values: FloatArray) -> FloatArray:
-    """Round to 36 binary digits, by Veltkamp's splitting, so that sums that are equal up to rounding become equal."""
+    """Round to 36 binary digits, by Veltkamp's splitting, so that sums that are equal up to
+    rounding become equal.
+    """
     larger = values * (2.0**17 + 1.0)
     return larger - (larger - values)
 
 
 def neighbour_weights(prepared: PreparedNeighbours, n_neighbors: int) -> FloatArray:
-    """Weight of the difference between each sample i and its neighbour h in the sum over all samples.
+    """Weight of the difference between each sample i and its neighbour h in the sum over all
+    samples.
 
     Returns (n_samples, n_samples).
     """

@@ -1,4 +1,6 @@
-"""Nearest-neighbour classifiers: by the nearest samples, and ML-kNN by the counts of labels among them."""
+"""Nearest-neighbour classifiers: by the nearest samples, and ML-kNN by the counts of labels
+among them.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,18 @@ from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 
 
 class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
-    """Classification by the nearest training samples in all features, by scikit-learn's KNeighborsClassifier.
+    """Classification by the nearest training samples in all features, by scikit-learn's
+    KNeighborsClassifier.
 
-    It is the reference for feature selection. Distances are Euclidean, several modalities are concatenated. For a
-    multi-label target each label that more than half of the neighbours have is predicted.
+    It is the reference for feature selection. Distances are Euclidean, several modalities are
+    concatenated. For a multi-label target each label that more than half of the neighbours have is
+    predicted.
 
     Parameters
     ----------
     n_neighbors : int, default=1
-        Number of neighbours, which have equal votes; more than the training samples count as all of them.
+        Number of neighbours, which have equal votes; more than the training samples count as all of
+        them.
 
     Attributes
     ----------
@@ -83,10 +88,10 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
         Returns
         -------
         ndarray of shape (n_samples, n_classes) or (n_samples,)
-            Distance to the nearest training sample of another class (without the label) minus that to the nearest one
-            of the class (with the label); for two classes that of the second one. A label that all or no training
-            sample has gets 1 or -1. With ``n_neighbors`` above 1 the largest value may belong to another class than
-            the predicted one.
+            Distance to the nearest training sample of another class (without the label) minus that
+            to the nearest one of the class (with the label); for two classes that of the second
+            one. A label that all or no training sample has gets 1 or -1. With ``n_neighbors`` above
+            1 the largest value may belong to another class than the predicted one.
         """
         features = self._checked(X)
         members = self._members()
@@ -97,14 +102,17 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
         return values if len(self.classes_) > 2 or self.multilabel_ else values[:, 0]
 
     def _members(self) -> BoolArray:
-        """Mask of the training samples of each class or with each label, of shape (n_problems, n_samples)."""
+        """Mask of the training samples of each class or with each label, of shape (n_problems,
+        n_samples).
+        """
         if self.multilabel_:
             return self.targets_.T > 0
         wanted = np.arange(len(self.classes_)) if len(self.classes_) > 2 else np.array([1])
         return self.targets_ == wanted[:, None]
 
     def predict(self, X: ArrayLike) -> LabelArray:
-        """Predict the most frequent class among the nearest training samples, the first of equally frequent ones.
+        """Predict the most frequent class among the nearest training samples, the first of equally
+        frequent ones.
 
         Parameters
         ----------
@@ -125,7 +133,9 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
 
 
 def _margins(distances: FloatArray, members: BoolArray) -> FloatArray:
-    """Difference of the distances to the nearest non-member and to the nearest member, (n, n_problems)."""
+    """Difference of the distances to the nearest non-member and to the nearest member, (n,
+    n_problems).
+    """
     values = np.empty((len(distances), len(members)))
     for value, inside in zip(values.T, members, strict=True):
         if inside.all() or not inside.any():
@@ -146,21 +156,24 @@ class PreparedNeighbours:
     """Target and nearest neighbours of a training set."""
 
     target: SignedTarget
-    #: Indices of each sample's nearest other samples, nearest first; shape (n_samples, min(n_samples - 1, 64)).
+    #: Indices of each sample's nearest other samples, nearest first; shape (n_samples,
+    #: min(n_samples - 1, 64)).
     neighbours: IntArray
 
 
 class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
-    """ML-kNN: label l is predicted if its probability given the number j of neighbours with label l is at least 1/2.
+    """ML-kNN: label l is predicted if its probability given the number j of neighbours with label l
+    is at least 1/2.
 
         P(l | j) = P1_l L1_l[j] / (P1_l L1_l[j] + (1 - P1_l) L0_l[j])
         P1_l = (s + n_l) / (2 s + n)
         L1_l[j] = (s + c1_l[j]) / (s (k + 1) + sum_j c1_l[j]),   L0_l[j] accordingly from c0_l
 
-    for n training samples, of which n_l have label l, k neighbours by the Euclidean distance and the smoothing s.
-    c1_l[j] is the number of training samples with label l, and c0_l[j] that of those without it, for which j of the k
-    neighbours have label l; a sample is not its own neighbour. Several modalities are concatenated. With one label a
-    sample the class of the largest probability is predicted.
+    for n training samples, of which n_l have label l, k neighbours by the Euclidean distance and
+    the smoothing s. c1_l[j] is the number of training samples with label l, and c0_l[j] that of
+    those without it, for which j of the k neighbours have label l; a sample is not its own
+    neighbour. Several modalities are concatenated. With one label a sample the class of the largest
+    probability is predicted.
 
     Parameters
     ----------
@@ -174,7 +187,8 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
     samples_ : ndarray of shape (n_samples, n_features)
         Training samples.
     labelled_ : ndarray of bool, shape (n_samples, n_problems)
-        Whether each training sample has each class or label; for two classes one column, that of the second.
+        Whether each training sample has each class or label; for two classes one column, that of
+        the second.
     priors_ : ndarray of shape (n_problems,)
         P1_l.
     likelihoods_ : ndarray of shape (2, k + 1, n_problems)
@@ -186,13 +200,13 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
 
     Notes
     -----
-    Of training samples at the same distance the first ones are the neighbours. The implementations in scikit-multilearn
-    differ: they count a training sample as its own neighbour.
+    Of training samples at the same distance the first ones are the neighbours. The implementations
+    in scikit-multilearn differ: they count a training sample as its own neighbour.
 
     References
     ----------
-    Zhang & Zhou, "ML-KNN: A lazy learning approach to multi-label learning", Pattern Recognition 40, 2007,
-    doi:10.1016/j.patcog.2006.12.019.
+    Zhang & Zhou, "ML-KNN: A lazy learning approach to multi-label learning", Pattern Recognition
+    40, 2007, doi:10.1016/j.patcog.2006.12.019.
 
     Examples
     --------
@@ -264,10 +278,11 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
         return values if len(self.classes_) > 2 or self.multilabel_ else values[:, 0]
 
     def predict(self, X: ArrayLike) -> LabelArray:
-        """Predict the class of the largest probability, or for a multi-label target all labels of at least 1/2.
+        """Predict the class of the largest probability, or for a multi-label target all labels of
+        at least 1/2.
 
-        Of classes with equal probabilities the most frequent one of the training set is predicted, of equally frequent
-        ones the first.
+        Of classes with equal probabilities the most frequent one of the training set is predicted,
+        of equally frequent ones the first.
 
         Parameters
         ----------
@@ -286,14 +301,17 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
 
 
 def nearest_others(X: FloatArray, most: int) -> IntArray:
-    """Find the nearest other samples of each sample. `X` is (n, d); returns (n, min(most, n - 1))."""
+    """Find the nearest other samples of each sample. `X` is (n, d); returns (n, min(most, n -
+    1)).
+    """
     return nearest(X, X, min(most, len(X) - 1), leave_out_own=True)
 
 
 def nearest(X: FloatArray, others: FloatArray, k: int, *, leave_out_own: bool = False) -> IntArray:
     """Find the nearest of some samples, the first ones of those at the same distance.
 
-    scikit-learn's ``NearestNeighbors`` chooses among samples at the same distance by the number of threads.
+    scikit-learn's ``NearestNeighbors`` chooses among samples at the same distance by the number of
+    threads.
 
     `X` is (n, d), `others` (n_others, d); returns (n, k).
     """
@@ -305,7 +323,8 @@ def nearest(X: FloatArray, others: FloatArray, k: int, *, leave_out_own: bool = 
         squared = euclidean_distances(centred[rows], others_centred, squared=True)
         if leave_out_own:
             squared[np.arange(len(squared)), np.arange(rows.start, rows.stop)] = np.inf
-        # The matrix product rounds, and so does centring: the nearest ones are compared again by their differences.
+        # The matrix product rounds, and so does centring: the nearest ones are compared again by
+        # their differences.
         slack = 2 * ROUNDING * ((centred[rows] ** 2).sum(axis=1) + largest)
         bounds = np.partition(squared, k - 1, axis=1)[:, k - 1] + slack
         for row, sample, distances, bound in zip(

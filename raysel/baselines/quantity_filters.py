@@ -48,7 +48,9 @@ class QuantityFilter(Filter):
 
 
 def mean_over_quantities(y: FloatArray, score: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Mean of a score of the features over the quantities. `y` is (n_samples,) or (n_samples, n_quantities)."""
+    """Mean of a score of the features over the quantities. `y` is (n_samples,) or (n_samples,
+    n_quantities).
+    """
     columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
     return np.mean([score(column) for column in columns.T], axis=0)
 
@@ -56,9 +58,9 @@ def mean_over_quantities(y: FloatArray, score: Callable[[FloatArray], FloatArray
 def f_statistics(X: FloatArray, y: FloatArray) -> FloatArray:
     """F statistic of the regression of y on each feature alone, by scikit-learn's ``f_regression``.
 
-    0 for features that are constant; twice the largest other one, and at least 1, where it is infinite. `X` is
-    (n_samples, n_features), `y` (n_samples,) or (n_samples, n_quantities), over which the mean is taken; returns
-    (n_features,).
+    0 for features that are constant; twice the largest other one, and at least 1, where it is
+    infinite. `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_quantities), over
+    which the mean is taken; returns (n_features,).
     """
     centred = centre(X - X[0])[
         1
@@ -81,10 +83,11 @@ def f_statistics(X: FloatArray, y: FloatArray) -> FloatArray:
 class FTest(QuantityFilter):
     """Ranking by the F statistic of the linear regression of the quantity on each feature alone.
 
-        F_j = r_j^2 / (1 - r_j^2) (l - 2),   r_j the correlation of feature j and y over the l samples
+        F_j = r_j^2 / (1 - r_j^2) (l - 2),   r_j the correlation of feature j and y over the l
+        samples
 
-    by scikit-learn's ``f_regression``. Of several quantities the score is the mean of their F. The order is that of
-    ``|r_j|`` for one quantity.
+    by scikit-learn's ``f_regression``. Of several quantities the score is the mean of their F. The
+    order is that of ``|r_j|`` for one quantity.
 
     Parameters
     ----------
@@ -94,8 +97,8 @@ class FTest(QuantityFilter):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        F of each feature; 0 for constant features. Where a feature is a linear function of the quantity, F is infinite
-        and is replaced by twice the largest finite F.
+        F of each feature; 0 for constant features. Where a feature is a linear function of the
+        quantity, F is infinite and is replaced by twice the largest finite F.
     objective_path_ : ndarray of shape (1,)
         Mean score.
 
@@ -121,10 +124,11 @@ class FTest(QuantityFilter):
 
 
 class MutualInformation(QuantityFilter):
-    """Ranking by the mutual information of each feature and the quantity, estimated from nearest neighbours.
+    """Ranking by the mutual information of each feature and the quantity, estimated from nearest
+    neighbours.
 
-    scikit-learn's ``mutual_info_regression``, the estimator of [1]_ for two continuous variables. Of several quantities
-    the score is the mean.
+    scikit-learn's ``mutual_info_regression``, the estimator of [1]_ for two continuous variables.
+    Of several quantities the score is the mean.
 
     Parameters
     ----------
@@ -144,8 +148,8 @@ class MutualInformation(QuantityFilter):
 
     References
     ----------
-    .. [1] Kraskov, Stögbauer, Grassberger, "Estimating mutual information", Physical Review E 69, 2004,
-       doi:10.1103/PhysRevE.69.066138.
+    .. [1] Kraskov, Stögbauer, Grassberger, "Estimating mutual information", Physical Review E 69,
+       2004, doi:10.1103/PhysRevE.69.066138.
 
     Examples
     --------
@@ -174,7 +178,9 @@ class MutualInformation(QuantityFilter):
         self.random_state = random_state
 
     def prepare(self, X: FloatArray, y: LabelArray) -> FloatArray:
-        """Return the quantities: the estimate of each feature is made with its number of neighbours."""
+        """Return the quantities: the estimate of each feature is made with its number of
+        neighbours.
+        """
         return np.array(y, dtype=np.float64)
 
     def _rate(self, X: FloatArray, prepared: FloatArray) -> tuple[FloatArray, float]:
@@ -191,10 +197,12 @@ class MutualInformation(QuantityFilter):
 
 
 class MRMRQuantities(MRMR):
-    """Ranking for quantities by minimum redundancy and maximum relevance, one feature after another.
+    """Ranking for quantities by minimum redundancy and maximum relevance, one feature after
+    another.
 
-    As `MRMR`, with the quantity in bins of equal frequency in place of the classes; of several quantities the relevance
-    is the mean. The features are in bins of equal width, which the quantity, often skewed, would not fill.
+    As `MRMR`, with the quantity in bins of equal frequency in place of the classes; of several
+    quantities the relevance is the mean. The features are in bins of equal width, which the
+    quantity, often skewed, would not fill.
 
     Parameters
     ----------
@@ -245,9 +253,12 @@ class MRMRQuantities(MRMR):
 
 @dataclass(frozen=True)
 class PreparedOrder:
-    """The neighbours of every sample and the quantities, which configurations of any ``n_neighbors`` share."""
+    """The neighbours of every sample and the quantities, which configurations of any
+    ``n_neighbors`` share.
+    """
 
-    #: The other samples by increasing distance; the sample itself is the last; shape (n_samples, n_samples).
+    #: The other samples by increasing distance; the sample itself is the last; shape (n_samples,
+    #: n_samples).
     order: NDArray[np.int32]
     #: Quantities, each divided by its range; shape (n_samples, n_quantities).
     y: FloatArray
@@ -256,15 +267,18 @@ class PreparedOrder:
 
 
 class RReliefF(QuantityFilter):
-    """Ranking by RReliefF: features that differ between near samples of different quantities but not of like ones.
+    """Ranking by RReliefF: features that differ between near samples of different quantities but
+    not of like ones.
 
         W_j = N_(C and j) / N_C  -  (N_j - N_(C and j)) / (l - N_C)
-        N_C = sum_ih d(i, h) diff_y(i, h),  N_j = sum_ih d(i, h) diff_j(i, h),  N_(C and j) the sum of both products
+        N_C = sum_ih d(i, h) diff_y(i, h),  N_j = sum_ih d(i, h) diff_j(i, h),  N_(C and j) the sum
+        of both products
 
     [1]_ over all l samples i, without sampling, and their k nearest other samples h, by the sum of
-    ``diff_j(a, b) = |x_aj - x_bj| / (max_j - min_j)`` over the features. diff_y is the same for the quantity, the mean
-    for several. The weights ``d(i, h) = exp(-(rank_h / sigma)^2)`` are divided by their sum over the neighbours of i.
-    Of samples at the same distance, up to the rounding of the sum, those that come first are used.
+    ``diff_j(a, b) = |x_aj - x_bj| / (max_j - min_j)`` over the features. diff_y is the same for the
+    quantity, the mean for several. The weights ``d(i, h) = exp(-(rank_h / sigma)^2)`` are divided
+    by their sum over the neighbours of i. Of samples at the same distance, up to the rounding of
+    the sum, those that come first are used.
 
     Time grows with l^2 n_features, memory with l^2.
 
@@ -288,8 +302,8 @@ class RReliefF(QuantityFilter):
 
     References
     ----------
-    .. [1] Robnik-Sikonja, Kononenko, "Theoretical and empirical analysis of ReliefF and RReliefF", Machine Learning 53,
-       2003, doi:10.1023/A:1025667309714.
+    .. [1] Robnik-Sikonja, Kononenko, "Theoretical and empirical analysis of ReliefF and RReliefF",
+       Machine Learning 53, 2003, doi:10.1023/A:1025667309714.
 
     Examples
     --------
@@ -321,7 +335,8 @@ class RReliefF(QuantityFilter):
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedOrder:
         """Sort the samples by their distance from every sample."""
         ranges = bin_range(X)
-        # Less the minimum: of values that are far larger than their differences a quotient keeps no difference.
+        # Less the minimum: of values that are far larger than their differences a quotient keeps no
+        # difference.
         pairs = scipy.spatial.distance.pdist((X - ranges.low) / ranges.width, "cityblock")
         distances = scipy.spatial.distance.squareform(without_last_digits(pairs))
         np.fill_diagonal(distances, np.inf)

@@ -17,8 +17,9 @@ Result = TypeVar("Result", bound=tuple[NDArray[np.float64], ...])
 class RecentResults(Generic[Result]):
     """Results of a computation by a digest of what they depend on; several threads may use it.
 
-    Preparations are shared by all configurations on a training set; this shares among configurations of one process
-    what depends on their parameters, too, and is small beside the time that it takes.
+    Preparations are shared by all configurations on a training set; this shares among
+    configurations of one process what depends on their parameters, too, and is small beside the
+    time that it takes.
     """
 
     def __init__(self, most_numbers: int) -> None:

@@ -1,16 +1,20 @@
-"""Regression with a robust loss: the sum of the norms of the residuals, and of the coefficients, of RFS.
+"""Regression with a robust loss: the sum of the norms of the residuals, and of the coefficients, of
+RFS.
 
     J(W, b) = sum_i sqrt(||T_i - X_i W - b'||^2 + EPS)  +  alpha sum_j ||w_j||
 
-is lowered by iterative reweighting (Nie et al., NIPS 2010). Both sums are replaced by quadratic functions that touch
-them at the present residuals and rows, with ``rho_i`` and ``omega_j`` their norms. The minimiser for all W and b is
+is lowered by iterative reweighting (Nie et al., NIPS 2010). Both sums are replaced by quadratic
+functions that touch them at the present residuals and rows, with ``rho_i`` and ``omega_j`` their
+norms. The minimiser for all W and b is
 
-    (X diag(omega) X' / alpha + diag(rho)) Z = T - 1 b',  1'Z = 0,  W = diag(omega) X'Z / alpha,  residuals diag(rho) Z,
+    (X diag(omega) X' / alpha + diag(rho)) Z = T - 1 b',  1'Z = 0,  W = diag(omega) X'Z / alpha,
+    residuals diag(rho) Z,
 
-one system of n_samples equations, or a weighted ridge regression with n_features equations: whichever is smaller is
-solved. J never rises.
+one system of n_samples equations, or a weighted ridge regression with n_features equations:
+whichever is smaller is solved. J never rises.
 
-With ``s = 1 / max(1, ||z_i||, ||X_j'Z|| / alpha)`` the dual point s Z is feasible, so that no J is below
+With ``s = 1 / max(1, ||z_i||, ||X_j'Z|| / alpha)`` the dual point s Z is feasible, so that no J is
+below
 
     s <Z, T>  +  sqrt(EPS) sum_i sqrt(1 - s^2 ||z_i||^2)
 """
@@ -38,7 +42,9 @@ EPS = 1e-12
 
 
 def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[BoundedStep]:
-    """Iterate from unit weights, ``omega = rho = 1``. `X` is (n_samples, n_features), `T` (n_samples, n_targets)."""
+    """Iterate from unit weights, ``omega = rho = 1``. `X` is (n_samples, n_features), `T`
+    (n_samples, n_targets).
+    """
     update = _dual_update if len(X) <= X.shape[1] else _primal_update
     scaled = np.empty_like(X)  # one for all iterations: its pages are touched once
 
@@ -66,7 +72,9 @@ def _dual_update(
     alpha: float,
     scaled: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Minimise the quadratic bound by a system of n_samples equations; return W, b and the residuals."""
+    """Minimise the quadratic bound by a system of n_samples equations; return W, b and the
+    residuals.
+    """
     root = np.sqrt(omega / alpha)
     np.multiply(X, root, out=scaled)
     kernel = scaled @ scaled.T  # a symmetric product of BLAS
@@ -88,7 +96,9 @@ def _primal_update(
     alpha: float,
     scaled: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Minimise the quadratic bound by a system of n_features equations; return W, b and the residuals."""
+    """Minimise the quadratic bound by a system of n_features equations; return W, b and the
+    residuals.
+    """
     weights, root = 1.0 / rho, np.sqrt(omega)
     x_mean, t_mean = weights @ X / weights.sum(), weights @ T / weights.sum()
     np.subtract(X, x_mean, out=scaled)
@@ -112,11 +122,12 @@ def _solve(system: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def null_model(counts: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Best intercept for W = 0 on one-hot targets, and a subgradient of each sample's residual that proves it best.
+    """Best intercept for W = 0 on one-hot targets, and a subgradient of each sample's residual that
+    proves it best.
 
-    The intercept is the spatial median of the targets. Where it is the target of a class r itself, which happens if r
-    has about half of the samples or more, the residuals of that class have no gradient; its samples are given the
-    common subgradient that makes the sum over all samples zero.
+    The intercept is the spatial median of the targets. Where it is the target of a class r itself,
+    which happens if r has about half of the samples or more, the residuals of that class have no
+    gradient; its samples are given the common subgradient that makes the sum over all samples zero.
 
     `counts` is (n_classes,); returns `b` (n_classes,), `gradients` (n_classes, n_classes).
     """
@@ -139,7 +150,9 @@ _MOST_STEPS = 1000
 
 
 def _unit_sum(T: FloatArray, b: FloatArray) -> tuple[FloatArray, int]:
-    """Sum of the unit vectors from a point to the targets that differ from it, and the number of the others."""
+    """Sum of the unit vectors from a point to the targets that differ from it, and the number of
+    the others.
+    """
     differences = T - b
     lengths = np.linalg.norm(differences, axis=1)
     apart = lengths > 0.0
@@ -156,13 +169,16 @@ def _newton_step(T: FloatArray, b: FloatArray, lengths: FloatArray) -> FloatArra
 
 
 def null_model_of_quantities(T: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Best intercept for W = 0 on any targets, and a subgradient of each sample's residual that proves it best.
+    """Best intercept for W = 0 on any targets, and a subgradient of each sample's residual that
+    proves it best.
 
-    The intercept is the spatial median of the targets, by Newton's method where it lowers the total distance, else by
-    Weiszfeld's in the form of Vardi and Zhang (PNAS 97(4), 2000), which does not stop at a target. Samples whose target
-    it is are given a common subgradient that makes the sum over all samples zero.
+    The intercept is the spatial median of the targets, by Newton's method where it lowers the total
+    distance, else by Weiszfeld's in the form of Vardi and Zhang (PNAS 97(4), 2000), which does not
+    stop at a target. Samples whose target it is are given a common subgradient that makes the sum
+    over all samples zero.
 
-    `T` is (n_samples, n_quantities); returns `b` (n_quantities,), `gradients` (n_samples, n_quantities).
+    `T` is (n_samples, n_quantities); returns `b` (n_quantities,), `gradients` (n_samples,
+    n_quantities).
     """
     b = np.median(T, axis=0)
     for _ in range(_MOST_STEPS if T.shape[1] > 1 else 0):
@@ -193,7 +209,9 @@ def null_model_of_quantities(T: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _spatial_median(counts: IntArray) -> FloatArray:
-    """Point of least total distance to the unit vectors, each ``counts`` times, by Newton's method with halving."""
+    """Point of least total distance to the unit vectors, each ``counts`` times, by Newton's
+    method with halving.
+    """
     identity = np.eye(len(counts))
 
     def distance(b: FloatArray) -> float:
@@ -228,7 +246,8 @@ class PreparedRFS:
     #: Mean of each feature, as given; shape (n_features,).
     X_mean: FloatArray
     scale: float
-    #: What the columns of ``T`` stand for: sorted class labels, shape (n_classes,), or the scales of quantities.
+    #: What the columns of ``T`` stand for: sorted class labels, shape (n_classes,), or the scales
+    #: of quantities.
     classes: LabelArray | QuantityScale
     #: Best intercept for W = 0; shape (n_classes,).
     null_intercept: FloatArray
@@ -245,7 +264,9 @@ class _RobustRegression(IterativeEstimator, Selector):
     @staticmethod
     @abstractmethod
     def _null_model(T: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the best intercept for W = 0, and a subgradient of each sample's residual that proves it best."""
+        """Return the best intercept for W = 0, and a subgradient of each sample's residual that
+        proves it best.
+        """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [POSITIVE],
@@ -308,31 +329,34 @@ class _RobustRegression(IterativeEstimator, Selector):
 
 
 class RFS(_RobustRegression, LinearSelector):
-    """Robust feature selection: ranks features by the rows of a regression onto the classes, and classifies.
+    """Robust feature selection: ranks features by the rows of a regression onto the classes, and
+    classifies.
 
         min_W,b  sum_i ||x_i'W + b' - t_i||  +  alpha sum_j ||w_j||
 
-    with one-hot targets t_i and the rows w_j of W (n_features, n_classes), as in eq. 3 of [2]_. The original [1]_ has
-    no intercept b; here b is part of the problem, which is not the same as centring features and targets. The problem
-    is convex and solved by iterative reweighting, extrapolated (see `reweighted_steps`), with one Cholesky
-    factorisation an iteration, of size min(n_samples, n_features). The norms of the residuals are smoothed,
-    ``sqrt(||.||^2 + 1e-12)``.
+    with one-hot targets t_i and the rows w_j of W (n_features, n_classes), as in eq. 3 of [2]_. The
+    original [1]_ has no intercept b; here b is part of the problem, which is not the same as
+    centring features and targets. The problem is convex and solved by iterative reweighting,
+    extrapolated (see `reweighted_steps`), with one Cholesky factorisation an iteration, of size
+    min(n_samples, n_features). The norms of the residuals are smoothed, ``sqrt(||.||^2 + 1e-12)``.
 
     Parameters
     ----------
     alpha : float, default=0.1
         Strength of the penalty, above 0; see ``alpha_scale``.
     alpha_scale : {"max", "absolute"}, default="max"
-        Unit of alpha. "max": alpha_max of the training set, from which on the solution is zero, so that a factor of X
-        changes no ranking. It is ``max_j ||sum_i x_ij r_i / ||r_i|| ||`` with the residuals ``r_i = b0 - t_i`` of
-        W = 0, where b0 is the spatial median of the targets (their mean if all classes are equally large). Where b0
-        is the target of a class itself, because it has about half of the samples or more, alpha_max is an upper
-        bound, exact for two classes of equal size; where the solution is zero below it, the smoothing leaves
-        tiny coefficients in place of zeros. "absolute": alpha is used as given.
+        Unit of alpha. "max": alpha_max of the training set, from which on the solution is zero, so
+        that a factor of X changes no ranking. It is ``max_j ||sum_i x_ij r_i / ||r_i|| ||`` with
+        the residuals ``r_i = b0 - t_i`` of W = 0, where b0 is the spatial median of the targets
+        (their mean if all classes are equally large). Where b0 is the target of a class itself,
+        because it has about half of the samples or more, alpha_max is an upper bound, exact for two
+        classes of equal size; where the solution is zero below it, the smoothing leaves tiny
+        coefficients in place of zeros. "absolute": alpha is used as given.
     max_iter : int, default=500
         Maximum number of iterations.
     tol : float, default=1e-4
-        Stop when the objective is proved, by a dual problem, to be at most this share above the optimum.
+        Stop when the objective is proved, by a dual problem, to be at most this share above the
+        optimum.
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
 
@@ -359,8 +383,8 @@ class RFS(_RobustRegression, LinearSelector):
 
     References
     ----------
-    .. [1] Nie, Huang, Cai, Ding, "Efficient and robust feature selection via joint l2,1-norms minimization",
-       Advances in Neural Information Processing Systems 23, 2010.
+    .. [1] Nie, Huang, Cai, Ding, "Efficient and robust feature selection via joint l2,1-norms
+       minimization", Advances in Neural Information Processing Systems 23, 2010.
     .. [2] Hou, Jiao, Nie, Luo, Zhou, "2D feature selection by sparse matrix regression",
        IEEE Transactions on Image Processing 26(9), 2017.
 
@@ -381,22 +405,24 @@ class RFS(_RobustRegression, LinearSelector):
 
 
 class RFSRegressor(_RobustRegression, LinearRegressor):
-    """Robust feature selection for quantities: ranks features by the rows of a robust regression, and predicts numbers.
+    """Robust feature selection for quantities: ranks features by the rows of a robust regression,
+    and predicts numbers.
 
         min_W,b  sum_i ||x_i'W + b' - t_i||  +  alpha sum_j ||w_j||
 
-    as `RFS` with the standardised quantities t_i in place of the one-hot targets. For one quantity this is regression
-    by least absolute deviations with an l1 penalty.
+    as `RFS` with the standardised quantities t_i in place of the one-hot targets. For one quantity
+    this is regression by least absolute deviations with an l1 penalty.
 
     Parameters
     ----------
     alpha : float, default=0.1
         Strength of the penalty, above 0; see ``alpha_scale``.
     alpha_scale : {"max", "absolute"}, default="max"
-        Unit of alpha. "max": alpha_max of the training set, from which on the solution is zero. It is
-        ``max_j ||sum_i x_ij r_i / ||r_i|| ||`` with the residuals r_i of W = 0, whose b is the spatial median of the
-        quantities, for one quantity their median; an upper bound where several samples have that value. "absolute":
-        alpha is used as given, for the standardised quantities.
+        Unit of alpha. "max": alpha_max of the training set, from which on the solution is zero. It
+        is ``max_j ||sum_i x_ij r_i / ||r_i|| ||`` with the residuals r_i of W = 0, whose b is the
+        spatial median of the quantities, for one quantity their median; an upper bound where
+        several samples have that value. "absolute": alpha is used as given, for the standardised
+        quantities.
     max_iter, tol, n_features_to_select : default as in `RFS`
         See `RFS`.
 
@@ -407,7 +433,8 @@ class RFSRegressor(_RobustRegression, LinearRegressor):
     intercept_ : float or ndarray of shape (n_quantities,)
         Intercepts, in units of y.
     scores_ : ndarray of shape (n_features,)
-        ``||w_j||`` for the standardised quantities; 0 for features that are constant in the training set.
+        ``||w_j||`` for the standardised quantities; 0 for features that are constant in the
+        training set.
     ranking_, objective_path_, n_iter_, converged_, dual_gap_
         See `RFS`.
 

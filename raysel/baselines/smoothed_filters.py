@@ -1,4 +1,6 @@
-"""F-tests of samples that are smoothed along their axes: for a signal that neighbouring cells share."""
+"""F-tests of samples that are smoothed along their axes: for a signal that neighbouring cells
+share.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,11 @@ _CELLS = 2**22
 def smoothed(
     X: FloatArray, shape: Sequence[int], widths: Sequence[float], mask: BoolArray | None = None
 ) -> FloatArray:
-    """Smooth each sample by ``scipy.ndimage.gaussian_filter``, whose ``reflect`` mirrors it at its borders.
+    """Smooth each sample by ``scipy.ndimage.gaussian_filter``, whose ``reflect`` mirrors it at its
+    borders.
 
-    With a mask (of this shape) a cell becomes the weighted mean of those inside. `X` is (n_samples, n_features), less
-    its first sample, as no F statistic depends on that; returns the same shape.
+    With a mask (of this shape) a cell becomes the weighted mean of those inside. `X` is (n_samples,
+    n_features), less its first sample, as no F statistic depends on that; returns the same shape.
     """
     sigma = (0.0, *widths)
     inside = np.ones(shape, dtype=bool) if mask is None else mask
@@ -88,8 +91,8 @@ class _SmoothedFilter(TensorShaped, Filter):
         allowed = all(isinstance(one, Real) and 0 <= one <= most for one in widths)
         if len(widths) != len(axes) or not allowed:
             raise ConfigError(
-                f"width={self.width}: give a number from 0 to {most}, the longest side, or one for each side of "
-                f"{' x '.join(map(str, axes))}."
+                f"width={self.width}: give a number from 0 to {most}, the longest side, or one for"
+                f" each side of {' x '.join(map(str, axes))}."
             )
 
     def _axes(self, n_features: int) -> tuple[int, ...]:
@@ -118,43 +121,46 @@ class _SmoothedFilter(TensorShaped, Filter):
 
 
 class SmoothedFTest(_SmoothedFilter):
-    """Ranking by the F statistic of each cell between the classes, after smoothing the samples along their axes.
+    """Ranking by the F statistic of each cell between the classes, after smoothing the samples
+    along their axes.
 
         F_j = (l - c) / (c - 1) (S_b)_jj / (S_w)_jj   of the samples G X_i,
 
-    with the sums S_b and S_w of the scatter of l samples between c classes and within them, as scikit-learn's
-    ``f_classif``, and a Gaussian G. It finds what neighbouring cells tell together: noise of single cells averages out.
-    Each sample is smoothed by itself, and only for the ranking: what is scored are the selected cells as they are. A cell
-    beside telling ones has a high score even where it tells nothing by itself, which a p value of its score does not
-    exclude.
+    with the sums S_b and S_w of the scatter of l samples between c classes and within them, as
+    scikit-learn's ``f_classif``, and a Gaussian G. It finds what neighbouring cells tell together:
+    noise of single cells averages out. Each sample is smoothed by itself, and only for the ranking:
+    what is scored are the selected cells as they are. A cell beside telling ones has a high score
+    even where it tells nothing by itself, which a p value of its score does not exclude.
 
     Parameters
     ----------
     shape : tuple of int, default=None
-        Sides of the samples whose cells, in C order, are the columns of X. None or one side: the columns lie in a row,
-        as wavelengths or times do; for columns without an order set ``width`` to 0.
+        Sides of the samples whose cells, in C order, are the columns of X. None or one side: the
+        columns lie in a row, as wavelengths or times do; for columns without an order set ``width``
+        to 0.
     width : float or sequence of float, default=1.0
-        Standard deviation of the Gaussian in cells, at least 0; a sequence has one for each side, 0 for a side without
-        an order, e.g. sensors. 0: the F-test itself, so that a search over 0, 1, 2, ... tells whether smoothing pays.
+        Standard deviation of the Gaussian in cells, at least 0; a sequence has one for each side, 0
+        for a side without an order, e.g. sensors. 0: the F-test itself, so that a search over 0, 1,
+        2, ... tells whether smoothing pays.
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
     mask : array of bool, default=None
-        The cells of a volume or another array that are the columns of X, in C order, in place of ``shape``. Cells
-        outside have no weight.
+        The cells of a volume or another array that are the columns of X, in C order, in place of
+        ``shape``. Cells outside have no weight.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        F of each smoothed feature; 0 for features that are constant in the training set. An infinite F is replaced by
-        twice the largest finite one.
+        F of each smoothed feature; 0 for features that are constant in the training set. An
+        infinite F is replaced by twice the largest finite one.
     objective_path_ : ndarray of shape (1,)
         Mean score.
 
     Raises
     ------
     ConfigError
-        From ``fit``: a width below 0 or above its side, or not one a side; a shape that does not have the number of
-        features.
+        From ``fit``: a width below 0 or above its side, or not one a side; a shape that does not
+        have the number of features.
 
     Examples
     --------
@@ -163,8 +169,9 @@ class SmoothedFTest(_SmoothedFilter):
     >>> y = np.arange(40) % 2
     >>> X = rng.normal(size=(40, 12, 12))
     >>> X[:, 3:8, 4:9] += y[:, None, None]
-    >>> found = {width: SmoothedFTest((12, 12), width).fit(X.reshape(40, -1), y).ranking_ <= 25 for width in (0, 1)}
-    >>> [int(best.reshape(12, 12)[3:8, 4:9].sum()) for best in found.values()]  # of 25 cells that tell
+    >>> tests = [SmoothedFTest((12, 12), width).fit(X.reshape(40, -1), y) for width in (0, 1)]
+    >>> best = [(test.ranking_ <= 25).reshape(12, 12) for test in tests]
+    >>> [int(cells[3:8, 4:9].sum()) for cells in best]  # of 25 cells that tell
     [20, 24]
     """
 
@@ -183,10 +190,11 @@ class SmoothedFTest(_SmoothedFilter):
 
 
 class SmoothedFTestQuantities(_SmoothedFilter, QuantityFilter):
-    """Ranking by the F statistic of the regression of a quantity on each cell of samples smoothed along their axes.
+    """Ranking by the F statistic of the regression of a quantity on each cell of samples smoothed
+    along their axes.
 
-    `FTest` of the smoothed samples, by scikit-learn's ``f_regression``; of several quantities the score is the mean of
-    their F. The samples are smoothed as in `SmoothedFTest`.
+    `FTest` of the smoothed samples, by scikit-learn's ``f_regression``; of several quantities the
+    score is the mean of their F. The samples are smoothed as in `SmoothedFTest`.
 
     Parameters
     ----------

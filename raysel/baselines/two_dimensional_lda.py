@@ -21,66 +21,75 @@ from raysel.numerics.linear_algebra import EPS, centre, kronecker, mode_product,
 
 @dataclass(frozen=True)
 class Deviations:
-    """Arrays of a training set as deviations from the means, with reduced sides where samples are few."""
+    """Arrays of a training set as deviations from the means, with reduced sides where samples
+    are few.
+    """
 
     #: Mean of the samples; shape (n_features,).
     mean: FloatArray
     #: Deviation of each sample from the mean of its class; shape (n, r_1, .., r_N).
     within: FloatArray
-    #: Deviation of each class mean from the mean, times the square root of the class size; shape (c, r_1, .., r_N).
+    #: Deviation of each class mean from the mean, times the square root of the class size; shape
+    #: (c, r_1, .., r_N).
     between: FloatArray
-    #: Orthonormal basis of the range of the vectors along each axis, (m_q, r_q); None if that side is not reduced.
+    #: Orthonormal basis of the range of the vectors along each axis, (m_q, r_q); None if that side
+    #: is not reduced.
     bases: tuple[FloatArray | None, ...]
 
 
 class MultilinearLDA(OneShotEstimator, FittedProjection):
     """Linear discriminant analysis of matrices or tensors, with a separate projection of each axis.
 
-    A matrix X_i (a x b) is projected to L' X_i R. Starting from R = [I; 0], or from I if the first l columns of the
-    samples are constant, a pass computes
+    A matrix X_i (a x b) is projected to L' X_i R. Starting from R = [I; 0], or from I if the first
+    l columns of the samples are constant, a pass computes
 
-        L: first k eigenvectors of S_w(R)^-1 S_b(R),     S_w(R) = sum_i D_i R R' D_i',  S_b(R) = sum_r n_r E_r R R' E_r'
-        R: first l eigenvectors of S_w(L)^-1 S_b(L),     S_w(L) = sum_i D_i' L L' D_i,  S_b(L) = sum_r n_r E_r' L L' E_r
+        L: first k eigenvectors of S_w(R)^-1 S_b(R),     S_w(R) = sum_i D_i R R' D_i',  S_b(R) =
+        sum_r n_r E_r R R' E_r' R: first l eigenvectors of S_w(L)^-1 S_b(L),     S_w(L) = sum_i D_i'
+        L L' D_i,  S_b(L) = sum_r n_r E_r' L L' E_r
 
-    with the deviations D_i of the samples from their class means and E_r of the means of the c classes from the mean
-    [1]_; S_w is shrunk to (1 - s) S_w + s tr(S_w)/a I, with b in place of a for R, and with the number of directions in
-    which the n samples vary where that is less (`ranks_`). The columns of L and R have unit norm, which the paper
-    leaves open. Samples of more axes have one projection an axis, each found likewise after all other axes are
-    projected (multilinear discriminant analysis [2]_). Samples that are vectors are matrices of one column, for which
-    the method is linear discriminant analysis.
+    with the deviations D_i of the samples from their class means and E_r of the means of the c
+    classes from the mean [1]_; S_w is shrunk to (1 - s) S_w + s tr(S_w)/a I, with b in place of a
+    for R, and with the number of directions in which the n samples vary where that is less
+    (`ranks_`). The columns of L and R have unit norm, which the paper leaves open. Samples of more
+    axes have one projection an axis, each found likewise after all other axes are projected
+    (multilinear discriminant analysis [2]_). Samples that are vectors are matrices of one column,
+    for which the method is linear discriminant analysis.
 
     Parameters
     ----------
     shape : tuple of int, default=None
-        Sides of the samples, whose cells are the columns of X in C order. None or one side: the samples are vectors.
+        Sides of the samples, whose cells are the columns of X in C order. None or one side: the
+        samples are vectors.
     n_components : sequence of int or int, default=None
-        Number of directions of each axis, at most its side, for matrices (k, l); an integer is that of all axes, for
-        vectors k with l = 1. None: the side, at most c - 1.
+        Number of directions of each axis, at most its side, for matrices (k, l); an integer is that
+        of all axes, for vectors k with l = 1. None: the side, at most c - 1.
     shrinkage : float in (0, 1], default=0.01
         Weight s of a multiple of the identity in the within-class scatter matrices.
     passes : int, default=1
-        Number of updates of all projections. The criterion need not rise with it, so that it is fixed and not iterated
-        to convergence.
+        Number of updates of all projections. The criterion need not rise with it, so that it is
+        fixed and not iterated to convergence.
     n_features_to_select : int, default=None
         Number of features that ``get_support`` selects. None: half of them.
 
     Attributes
     ----------
     projections_ : list of one ndarray of shape (n_features, product of n_components)
-        U = L kron R, for more axes kron of all projections; the largest entry of each column is positive.
+        U = L kron R, for more axes kron of all projections; the largest entry of each column is
+        positive.
     ranks_ : ndarray of int, shape (1, n_axes)
-        Sides of the samples, reduced to n times the product of the others where there are fewer samples than that.
+        Sides of the samples, reduced to n times the product of the others where there are fewer
+        samples than that.
     means_, embeddings_, embedded_labels_, task_scores_, task_names_, classes_
-        See `FittedProjection`. For the scores each column is weighted by its ratio of between-class to total scatter;
-        features that are constant in the training set have score 0.
+        See `FittedProjection`. For the scores each column is weighted by its ratio of between-class
+        to total scatter; features that are constant in the training set have score 0.
     objective_path_ : ndarray of shape (1,)
         tr(U'S_bU) / tr(U'S_tU).
 
     References
     ----------
     .. [1] Ye, Janardan & Li, "Two-dimensional linear discriminant analysis", NIPS 2004.
-    .. [2] Yan, Xu, Yang, Zhang, Tang & Zhang, "Multilinear discriminant analysis for face recognition", IEEE
-       Transactions on Image Processing 16(1), 2007.
+    .. [2] Yan, Xu, Yang, Zhang, Tang & Zhang, "Multilinear discriminant analysis for face
+       recognition", IEEE Transactions on Image Processing 16(1), 2007.
 
     Examples
     --------
@@ -120,7 +129,9 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer components come first, then more shrinkage, then fewer passes."""
+        """Return the sort key by which fewer components come first, then more shrinkage, then
+        fewer passes.
+        """
         size = np.inf
         if self.n_components is not None:
             size = float(np.prod(self._components(self._sides(1))))
@@ -137,20 +148,22 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
         Raises
         ------
         ConfigError
-            If a parameter is invalid, ``shape`` does not match ``n_features``, or ``n_components`` exceeds a side.
+            If a parameter is invalid, ``shape`` does not match ``n_features``, or ``n_components``
+            exceeds a side.
         """
         super().check(n_features)
         shape = self._sides(n_features)
         if math.prod(shape) != n_features:
             raise ConfigError(
-                f"shape={shape} does not fit the {n_features} columns of X; the product of its sides must be"
-                f" {n_features}."
+                f"shape={shape} does not fit the {n_features} columns of X; the product of its"
+                f" sides must be {n_features}."
             )
         if self.n_components is not None:
             sizes = self._components(shape)
             if any(k > side for k, side in zip(sizes, shape, strict=True)):
                 raise ConfigError(
-                    f"n_components={sizes} does not fit samples of shape {shape}: give at most {shape}."
+                    f"n_components={sizes} does not fit samples of shape {shape}: give at most"
+                    f" {shape}."
                 )
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
@@ -185,8 +198,8 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
             )
         if any(k > limit for k, limit in zip(wanted, most, strict=True)):
             raise ConfigError(
-                f"n_components={wanted} does not fit a training set of {n} samples, which vary in no more than"
-                f" {_directions(most)}: give at most {most}."
+                f"n_components={wanted} does not fit a training set of {n} samples, which vary in"
+                f" no more than {_directions(most)}: give at most {most}."
             )
 
     def _sides(self, n_features: int) -> tuple[int, ...]:
@@ -212,7 +225,8 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
             )
         shape = self._sides(X.shape[1])
         arrays = centred.reshape(-1, *shape)
-        # A side longer than the samples can span is reduced, so that no matrix of its order is formed.
+        # A side longer than the samples can span is reduced, so that no matrix of its order is
+        # formed.
         bases = tuple(_range(arrays, axis) for axis in range(1, arrays.ndim))
         for mode, basis in enumerate(bases):
             if basis is not None:
@@ -259,8 +273,8 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
         sizes = self._components(shape)
         if any(k > rank for k, rank in zip(sizes, ranks, strict=True)):
             raise ConfigError(
-                f"n_components={sizes} does not fit the samples of shape {shape}, which vary in {_directions(ranks)}:"
-                f" give at most {ranks}."
+                f"n_components={sizes} does not fit the samples of shape {shape}, which vary in"
+                f" {_directions(ranks)}: give at most {ranks}."
             )
         return sizes
 
@@ -277,7 +291,8 @@ class TwoDimensionalLDA(MultilinearLDA):
 
     Attributes
     ----------
-    projections_, ranks_, means_, embeddings_, embedded_labels_, task_scores_, task_names_, classes_, objective_path_
+    projections_, ranks_, means_, embeddings_, embedded_labels_, task_scores_, task_names_,
+    classes_, objective_path_
         See `MultilinearLDA`.
 
     References
@@ -288,7 +303,7 @@ class TwoDimensionalLDA(MultilinearLDA):
     --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
-    >>> TwoDimensionalLDA(shape=(8, 8), n_components=(6, 6)).fit(X[:900], y[:900]).transform(X[900:]).shape
+    >>> TwoDimensionalLDA(shape=(8, 8), n_components=(6, 6)).fit(X, y).transform(X[900:]).shape
     (897, 36)
     """
 
@@ -303,7 +318,8 @@ def _directions(ranks: Sequence[int]) -> str:
 def discriminant_directions(
     within: FloatArray, between: FloatArray, size: int, shrinkage: float
 ) -> FloatArray:
-    """Solve S_b v = mu S_w v for the largest mu, with S_w and S_b made of the rows of projected deviations.
+    """Solve S_b v = mu S_w v for the largest mu, with S_w and S_b made of the rows of projected
+    deviations.
 
     `within` is (n, r, p), `between` (c, r, p); returns (r, size).
     """
@@ -326,7 +342,9 @@ def discriminant_directions(
 
 
 def _range(arrays: FloatArray, axis: int) -> FloatArray | None:
-    """Orthonormal basis of the vectors along an axis; None unless the axis is longer than their number."""
+    """Orthonormal basis of the vectors along an axis; None unless the axis is longer than their
+    number.
+    """
     side = arrays.shape[axis]
     if side * side <= arrays.size:
         return None

@@ -1,4 +1,6 @@
-"""Filters that rate each feature: variance, Welch's t, Fisher score, information gain, and a random order."""
+"""Filters that rate each feature: variance, Welch's t, Fisher score, information gain, and a
+random order.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ class Variance(Filter):
 
         score_j = 1/l sum_i (x_ij - m_j)^2,   m_j the mean of feature j over the l samples
 
-    The labels are not used. The order depends on the scales of the features: standardised features are all equal.
+    The labels are not used. The order depends on the scales of the features: standardised features
+    are all equal.
 
     Parameters
     ----------
@@ -73,12 +76,14 @@ class Variance(Filter):
 class TTest(Filter):
     """Ranking by Welch's t statistic of each class against the rest.
 
-        t_jr = |m_1 - m_2| / sqrt(s_1^2 / n_1 + s_2^2 / n_2),   1: the samples of class r, 2: all others
+        t_jr = |m_1 - m_2| / sqrt(s_1^2 / n_1 + s_2^2 / n_2),   1: the samples of class r, 2: all
+        others
 
-    (Welch, Biometrika 1947) with means m and variances s^2 (divided by n - 1) of feature j: the absolute statistic of
-    ``scipy.stats.ttest_ind`` with ``equal_var=False``. For two classes this is Welch's test. For more there is no
-    standard: the score is the largest or the mean t over the classes. A class of one sample has no variance: it is left
-    out, and its sample counts among the others. An offset or another unit of a feature does not change its t.
+    (Welch, Biometrika 1947) with means m and variances s^2 (divided by n - 1) of feature j: the
+    absolute statistic of ``scipy.stats.ttest_ind`` with ``equal_var=False``. For two classes this
+    is Welch's test. For more there is no standard: the score is the largest or the mean t over the
+    classes. A class of one sample has no variance: it is left out, and its sample counts among the
+    others. An offset or another unit of a feature does not change its t.
 
     Parameters
     ----------
@@ -90,19 +95,21 @@ class TTest(Filter):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        Largest or mean t of each feature; 0 for constant features. Where a feature is constant within both groups but
-        differs between them, t is infinite and is replaced by twice the largest finite t.
+        Largest or mean t of each feature; 0 for constant features. Where a feature is constant
+        within both groups but differs between them, t is infinite and is replaced by twice the
+        largest finite t.
     objective_path_ : ndarray of shape (1,)
         Mean score.
 
     References
     ----------
-    Welch, "The generalization of 'Student's' problem when several different population variances are involved",
-    Biometrika 34, 1947, doi:10.1093/biomet/34.1-2.28.
+    Welch, "The generalization of 'Student's' problem when several different population variances
+    are involved", Biometrika 34, 1947, doi:10.1093/biomet/34.1-2.28.
 
     Examples
     --------
-    >>> round(float(TTest().fit([[1.0], [3.0], [6.0], [8.0]], [0, 0, 1, 1]).scores_[0]) ** 2, 6)  # 5^2 / (2/2 + 2/2)
+    >>> scores = TTest().fit([[1.0], [3.0], [6.0], [8.0]], [0, 0, 1, 1]).scores_
+    >>> round(float(scores[0]) ** 2, 6)  # 5^2 / (2/2 + 2/2)
     12.5
     """
 
@@ -126,8 +133,8 @@ class TTest(Filter):
         compared = np.flatnonzero((counts > 1) & (counts < len(y) - 1))
         if not len(compared):
             raise DataError(
-                f"t is undefined for classes of {counts.tolist()} samples: there must be at least two samples of some "
-                "class and two of others."
+                f"t is undefined for classes of {counts.tolist()} samples: there must be at least"
+                " two samples of some class and two of others."
             )
         if len(counts) == 2:
             compared = compared[:1]  # the other is the same test
@@ -149,7 +156,9 @@ class Moments:
     scatter: FloatArray
 
     def joined(self, other: Moments) -> Moments:
-        """Moments of two groups together, without a difference of squares (Chan, Golub and LeVeque, 1983)."""
+        """Moments of two groups together, without a difference of squares (Chan, Golub and
+        LeVeque, 1983).
+        """
         n, apart = self.n + other.n, other.mean - self.mean
         scatter = self.scatter + other.scatter + apart**2 * (self.n * other.n / n)
         return Moments(n, self.mean + apart * (other.n / n), scatter)
@@ -164,8 +173,8 @@ def welch_t(
 ) -> FloatArray:
     """Compute Welch's t of classes, each against all others.
 
-    `means` and `scatters` are (n_classes, n_features), `counts` (n_classes,), `compared` (n_compared,);
-    returns (n_compared, n_features).
+    `means` and `scatters` are (n_classes, n_features), `counts` (n_classes,), `compared`
+    (n_compared,); returns (n_compared, n_features).
     """
     classes = [
         Moments(int(n), mean, scatter)
@@ -198,25 +207,29 @@ class PreparedScatter:
     #: Power of two that each feature is multiplied by, so that squares neither overflow nor vanish;
     #: shape (n_features,).
     units: FloatArray
-    #: The samples less their mean, in these units, H: the total scatter is H'H; shape (n_samples, n_features).
+    #: The samples less their mean, in these units, H: the total scatter is H'H; shape (n_samples,
+    #: n_features).
     centred: FloatArray
-    #: Class means less the mean, times the square root of the class's size, M: the between-class scatter is M'M;
-    #: shape (n_classes, n_features).
+    #: Class means less the mean, times the square root of the class's size, M: the between-class
+    #: scatter is M'M; shape (n_classes, n_features).
     between: FloatArray
 
 
 class FisherScore(Filter):
     """Ranking by the Fisher score, the ratio of the scatter between classes to that within them.
 
-    With the sums S_b, S_w and S_t = S_b + S_w of the scatter between classes, within them and in total,
+    With the sums S_b, S_w and S_t = S_b + S_w of the scatter between classes, within them and in
+    total,
 
         ratio:  score_j = (S_b)_jj / (S_w)_jj
-        set:    J(S) = tr( S_b[S, S] (S_t[S, S] + gamma I)^-1 ),   S grown by the feature that raises J(S) most
+        set:    J(S) = tr( S_b[S, S] (S_t[S, S] + gamma I)^-1 ),   S grown by the feature that
+        raises J(S) most
 
-    "ratio" (Duda and Hart, Pattern Classification) rates each feature by itself, whatever its offset and unit; it is
-    scikit-learn's ``f_classif`` times (c - 1)/(l - c) for l samples of c classes. "set" is equation (2) of the SMR
-    paper, which takes into account that features repeat one another; the paper maximises it over single features only,
-    and the greedy search is raysel's. J(S) is at most c - 1. ``gamma`` is in squared units of the features times l: the
+    "ratio" (Duda and Hart, Pattern Classification) rates each feature by itself, whatever its
+    offset and unit; it is scikit-learn's ``f_classif`` times (c - 1)/(l - c) for l samples of c
+    classes. "set" is equation (2) of the SMR paper, which takes into account that features repeat
+    one another; the paper maximises it over single features only, and the greedy search is
+    raysel's. J(S) is at most c - 1. ``gamma`` is in squared units of the features times l: the
     default is for features in [0, 1].
 
     Parameters
@@ -224,19 +237,21 @@ class FisherScore(Filter):
     criterion : {"ratio", "set"}, default="ratio"
         Whether features are rated one by one or added to a set.
     gamma : float, default=1.0
-        Regularisation of S_t, at least 0; larger values favour features of large variance. Used by "set" only.
+        Regularisation of S_t, at least 0; larger values favour features of large variance. Used by
+        "set" only.
     n_ranked : int, default=500
-        Number of features that "set" adds one by one; the others follow by J of each by itself. Time grows with
-        n_ranked (n_samples + n_ranked) n_features, memory with n_ranked n_features. Not used by "ratio".
+        Number of features that "set" adds one by one; the others follow by J of each by itself.
+        Time grows with n_ranked (n_samples + n_ranked) n_features, memory with n_ranked n_features.
+        Not used by "ratio".
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        "ratio": the ratio; twice the largest other ratio for features that are constant within every class but differ
-        between classes. "set": k, ..., 2, 1 along the order in which k features were added, below 1 for the others.
-        0 for constant features.
+        "ratio": the ratio; twice the largest other ratio for features that are constant within
+        every class but differ between classes. "set": k, ..., 2, 1 along the order in which k
+        features were added, below 1 for the others. 0 for constant features.
     objective_path_ : ndarray of shape (1,)
         "ratio": mean score. "set": J of the features that were added.
 
@@ -309,7 +324,8 @@ class FisherScore(Filter):
 def scatter_ratios(means: FloatArray, scatters: FloatArray, counts: IntArray) -> FloatArray:
     """Scatter between classes over that within them, for each feature.
 
-    `means` and `scatters` are (n_classes, n_features), `counts` (n_classes,); returns (n_features,).
+    `means` and `scatters` are (n_classes, n_features), `counts` (n_classes,); returns
+    (n_features,).
     """
     between = counts @ (means - counts @ means / counts.sum()) ** 2
     within = scatters.sum(axis=0)
@@ -322,10 +338,12 @@ def scatter_ratios(means: FloatArray, scatters: FloatArray, counts: IntArray) ->
 def greedy_set(
     prepared: PreparedScatter, gamma: float, n_ranked: int
 ) -> tuple[IntArray, FloatArray]:
-    """Add features to a set S, each time the one that raises ``J(S) = tr(S_b[S,S] (S_t[S,S] + gamma I)^-1)`` most.
+    """Add features to a set S, each time the one that raises ``J(S) = tr(S_b[S,S] (S_t[S,S] + gamma
+    I)^-1)`` most.
 
-    A partial Cholesky decomposition of S_t + gamma I, pivoted by the gain of J, of which no more than the rows of the
-    selected features are computed. Units of the features do not matter to J, if gamma I is in their squares.
+    A partial Cholesky decomposition of S_t + gamma I, pivoted by the gain of J, of which no more
+    than the rows of the selected features are computed. Units of the features do not matter to J,
+    if gamma I is in their squares.
 
     Returns `order` (n_added,), `gains` (n_added,).
     """
@@ -356,7 +374,9 @@ def greedy_set(
 
 
 def _ridge(prepared: PreparedScatter, gamma: float) -> FloatArray:
-    """Gamma in the squared unit of each feature; inf where a feature's scatter is nothing beside gamma."""
+    """Gamma in the squared unit of each feature; inf where a feature's scatter is nothing beside
+    gamma.
+    """
     with np.errstate(over="ignore"):
         ridge: FloatArray = gamma * prepared.units * prepared.units
     return ridge
@@ -389,9 +409,9 @@ class InformationGain(Filter):
 
         IG_j = H(y) - H(y | f_j) = H(f_j) + H(y) - H(f_j, y),   H(p) = -sum p log2 p
 
-    (Cover and Thomas, Elements of Information Theory). f_j is the feature in bins of equal width over its range in the
-    training set, ``min(floor(bins (x - min) / (max - min)), bins - 1)``: the papers that compare with information gain
-    do not say how they discretise.
+    (Cover and Thomas, Elements of Information Theory). f_j is the feature in bins of equal width
+    over its range in the training set, ``min(floor(bins (x - min) / (max - min)), bins - 1)``: the
+    papers that compare with information gain do not say how they discretise.
 
     Parameters
     ----------
@@ -413,7 +433,8 @@ class InformationGain(Filter):
 
     Examples
     --------
-    >>> InformationGain().fit([[0.0, 1.0], [0.0, 2.0], [9.0, 1.0], [9.0, 2.0]], [0, 0, 1, 1]).scores_
+    >>> X = [[0.0, 1.0], [0.0, 2.0], [9.0, 1.0], [9.0, 2.0]]
+    >>> InformationGain().fit(X, [0, 0, 1, 1]).scores_
     array([1., 0.])
     """
 
@@ -442,7 +463,8 @@ class InformationGain(Filter):
 class RandomRanking(Filter):
     """Random order of the features, a reference for the selectors in a comparison.
 
-    The scores are a random permutation of 1/n_features, 2/n_features, ..., 1; they depend neither on X nor on y.
+    The scores are a random permutation of 1/n_features, 2/n_features, ..., 1; they depend neither
+    on X nor on y.
 
     Parameters
     ----------
@@ -454,7 +476,8 @@ class RandomRanking(Filter):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        Position of each feature in the random order, from 1/n_features (last) to 1 (first); 0 for constant features.
+        Position of each feature in the random order, from 1/n_features (last) to 1 (first); 0 for
+        constant features.
     objective_path_ : ndarray of shape (1,)
         0: nothing is optimised.
 

@@ -1,4 +1,6 @@
-"""The commands: what they do and print; Ctrl-C before they start, or while they end, prints one word."""
+"""The commands: what they do and print; Ctrl-C before they start, or while they end, prints one
+word.
+"""
 
 import sys
 from types import TracebackType
@@ -7,7 +9,9 @@ from types import TracebackType
 def _print_uncaught(
     kind: type[BaseException], error: BaseException, frames: TracebackType | None
 ) -> None:
-    """Print an exception that nothing has caught; of Ctrl-C, during the first imports too, one word."""
+    """Print an exception that nothing has caught; of Ctrl-C, during the first imports too, one
+    word.
+    """
     if issubclass(kind, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
     else:
@@ -15,7 +19,9 @@ def _print_uncaught(
 
 
 def _is_command() -> bool:
-    """Return whether this process is ``raysel`` or ``python -m raysel.NAME``, not another program that calls one."""
+    """Return whether this process is ``raysel`` or ``python -m raysel.NAME``, not another
+    program that calls one.
+    """
     program = sys.modules["__main__"]
     spec = getattr(program, "__spec__", None)
     if spec is None:

@@ -25,11 +25,14 @@ _SHOWN = ("data", "label", "groups", "left out", "excluded")
 
 
 def run(arguments: Namespace) -> int:
-    """Audit a study, or the filter and linear model on a data file; print the result, and return the status."""
+    """Audit a study, or the filter and linear model on a data file; print the result, and return
+    the status.
+    """
     out = Terminal()
     if arguments.output and Path(arguments.output).suffix not in _SUFFIXES:
         raise ConfigError(
-            f"--output {arguments.output}: name a file with one of the suffixes {', '.join(_SUFFIXES)}."
+            f"--output {arguments.output}: name a file with one of the suffixes"
+            f" {', '.join(_SUFFIXES)}."
         )
     is_study = Path(arguments.file).suffix.lower() in OF_STUDIES
     study = _given(arguments, out) if is_study else _of_file(arguments, out)
@@ -53,7 +56,8 @@ def _given(arguments: Namespace, out: Terminal) -> Study:
     for name in ("label", "labels", "groups", "drop", "metric"):
         if getattr(arguments, name):
             raise ConfigError(
-                f"--{name}: {arguments.file} is a study, whose data are as it says; set the key there."
+                f"--{name}: {arguments.file} is a study, whose data are as it says; set the key"
+                " there."
             )
     study = Study.prepare(load_config(arguments.file))
     for remark in map(first_line, study.data_remarks):
@@ -62,7 +66,9 @@ def _given(arguments: Namespace, out: Terminal) -> Study:
 
 
 def _of_file(arguments: Namespace, out: Terminal) -> Study:
-    """Return the study of the filter and the linear model on a data file, whose columns are those of a draft."""
+    """Return the study of the filter and the linear model on a data file, whose columns are
+    those of a draft.
+    """
     draft = init_study(arguments.file, arguments.label, labels=arguments.labels)
     drafted = Study.prepare(draft.config)
     data = drafted.dataset
@@ -77,7 +83,8 @@ def _of_file(arguments: Namespace, out: Terminal) -> Study:
     sizes = ", ".join(map(str, study.config.evaluation.n_features))
     model = "ridge" if data.is_regression else "linear SVM"
     out.print(
-        f"{'method':<12}scaling {study.config.dataset.scaling}, the F-test's best {sizes} features, {model}"
+        f"{'method':<12}scaling {study.config.dataset.scaling}, the F-test's best {sizes} features,"
+        f" {model}"
     )
     return study
 

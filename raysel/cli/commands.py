@@ -38,12 +38,14 @@ class Command:
     #: Line of the command in ``raysel --help``.
     summary: str
     add_options: Callable[[ArgumentParser], None]
-    #: Module of `raysel.cli` and function in it, which takes the parsed arguments and returns the exit status.
+    #: Module of `raysel.cli` and function in it, which takes the parsed arguments and returns the
+    #: exit status.
     work: str
     #: Description in the command's own help; by default the summary.
     description: str = ""
     examples: str = ""
-    #: Whether an error while it computes ends it with status 1; status 2 means that it cannot do what is asked.
+    #: Whether an error while it computes ends it with status 1; status 2 means that it cannot do
+    #: what is asked.
     computes: bool = False
 
     def fill(self, parser: ArgumentParser) -> None:
@@ -80,7 +82,10 @@ def _tune(parser: ArgumentParser) -> None:
     add(
         "--dry-run",
         action="store_true",
-        help="check everything, print data and plan as understood, and start nothing; with --output, draw the data",
+        help=(
+            "check everything, print data and plan as understood, and start nothing; with --output,"
+            " draw the data"
+        ),
     )
     add(
         "--list",
@@ -154,20 +159,28 @@ def _select(parser: ArgumentParser) -> None:
     add(
         "--mask",
         metavar="FILE",
-        help="also write a mask of the features that the model selects in the shape of a sample, *.npy or *.nii.gz "
-        "(needs nibabel); a different file of that name is never replaced",
+        help=(
+            "also write a mask of the features that the model selects in the shape of a sample,"
+            " *.npy or *.nii.gz (needs nibabel); a different file of that name is never replaced"
+        ),
     )
     add(
         "--format",
         action="append",
         metavar="FORMAT",
-        help="format of the table: csv, parquet, json, npz; several by commas or repeated (default: csv,parquet)",
+        help=(
+            "format of the table: csv, parquet, json, npz; several by commas or repeated (default:"
+            " csv,parquet)"
+        ),
     )
     add(
         "--output",
         metavar="DIR",
-        help="folder to write to, where files of the same names are replaced (default: STUDY_DIR/selection-topN, with "
-        "-consensus or the fold's name, where no different file is replaced)",
+        help=(
+            "folder to write to, where files of the same names are replaced (default:"
+            " STUDY_DIR/selection-topN, with -consensus or the fold's name, where no different file"
+            " is replaced)"
+        ),
     )
     _add_trust_key(parser)
 
@@ -183,7 +196,10 @@ def _report(parser: ArgumentParser) -> None:
 def _compare(parser: ArgumentParser) -> None:
     text = "directory or URI of a study with the key `compare`"
     parser.add_argument("comparison", nargs="+", metavar="DIR", help=text)
-    text = f"folder to write to (default: the comparison's folder `comparison`; `{JOINED}` for several)"
+    text = (
+        f"folder to write to (default: the comparison's folder `comparison`; `{JOINED}` for"
+        " several)"
+    )
     parser.add_argument("--output", metavar="DIR", help=text)
 
 
@@ -198,11 +214,14 @@ def _stability(parser: ArgumentParser) -> None:
         help="number of halves, two for each pair (default: 100)",
     )
     text = (
-        "number of features that a half selects (default: that of the final model, or the largest of which a threshold "
-        "bounds the false ones by 1)"
+        "number of features that a half selects (default: that of the final model, or the largest"
+        " of which a threshold bounds the false ones by 1)"
     )
     add("--top", type=int, metavar="N", help=text)
-    text = "selection probability of the set, above 0.5 (default: the smallest whose unimodal bound is at most 1)"
+    text = (
+        "selection probability of the set, above 0.5 (default: the smallest whose unimodal bound is"
+        " at most 1)"
+    )
     add("--threshold", type=float, metavar="T", help=text)
     _add_resampling(parser)
 
@@ -230,7 +249,10 @@ def _audit(parser: ArgumentParser) -> None:
     add(
         "file",
         metavar="FILE",
-        help="study (.yaml), data file or folder, its URI, or the name of one of scikit-learn's data sets",
+        help=(
+            "study (.yaml), data file or folder, its URI, or the name of one of scikit-learn's data"
+            " sets"
+        ),
     )
     add(
         "--label",
@@ -321,7 +343,10 @@ def _add_cluster(parser: ArgumentParser) -> None:
         metavar="RAY_ADDRESS",
         help="join this Ray cluster instead of starting Ray here",
     )
-    text = "use nodes of the cluster whose versions may change the last bits of numbers; it is recorded"
+    text = (
+        "use nodes of the cluster whose versions may change the last bits of numbers; it is"
+        " recorded"
+    )
     parser.add_argument("--allow-mixed-versions", action="store_true", help=text)
 
 
@@ -343,8 +368,8 @@ COMMANDS = {
         "run a study, or several that are compared",
         _tune,
         "tune:run",
-        "Run a study: a nested search over solver configurations, tracked and ranked; or several studies that are "
-        "compared.",
+        "Run a study: a nested search over solver configurations, tracked and ranked; or several"
+        " studies that are compared.",
         computes=True,
     ),
     "init": Command(
@@ -363,54 +388,59 @@ COMMANDS = {
         "write the report of a study or of a comparison: one HTML file",
         _report,
         "study_files:report",
-        "Write the report of a finished study or of a comparison: one HTML file that needs no network.",
+        "Write the report of a finished study or of a comparison: one HTML file that needs no"
+        " network.",
     ),
     "compare": Command(
         "print a comparison again, or join those of several data sets",
         _compare,
         "compare:run",
-        "Print a comparison again and write its files, or join the comparisons of several data sets: mean ranks, "
-        "Friedman's test and Nemenyi's critical difference.",
+        "Print a comparison again and write its files, or join the comparisons of several data"
+        " sets: mean ranks, Friedman's test and Nemenyi's critical difference.",
     ),
     "stability": Command(
         "stability selection: how often each feature is selected on half of the data",
         _stability,
         "resampling:stability",
-        "Complementary-pairs stability selection (Shah & Samworth 2013) of a finished study's winning configuration: "
-        "how often each feature is selected on halves of the samples, and a set of features with a bound on the "
-        "expected number of false selections. An interrupted run continues where it stopped.",
+        "Complementary-pairs stability selection (Shah & Samworth 2013) of a finished study's"
+        " winning configuration: how often each feature is selected on halves of the samples, and a"
+        " set of features with a bound on the expected number of false selections. An interrupted"
+        " run continues where it stopped.",
         computes=True,
     ),
     "permute": Command(
         "test a finished study by permuted labels: p values",
         _permute,
         "resampling:permute",
-        "Test a finished study by permuted labels: p value of its honest score, and of each feature's score. "
-        "Permutations that were computed before are used again.",
+        "Test a finished study by permuted labels: p value of its honest score, and of each"
+        " feature's score. Permutations that were computed before are used again.",
         computes=True,
     ),
     "audit": Command(
-        "compare careless with honest scores of a study or on a data file, and both on permuted labels",
+        "compare careless with honest scores of a study or on a data file, and both on permuted"
+        " labels",
         _audit,
         "audit:run",
-        "Compare what careless use (preparation, selection and tuning on all data, the best kept) says with what nested "
-        "cross-validation says, and both on permuted labels. FILE is a study, or data, which are prepared as raysel "
-        "init drafts; of these the method is the F-test's best features and a linear SVM, or ridge for a quantity.",
+        "Compare what careless use (preparation, selection and tuning on all data, the best kept)"
+        " says with what nested cross-validation says, and both on permuted labels. FILE is a"
+        " study, or data, which are prepared as raysel init drafts; of these the method is the"
+        " F-test's best features and a linear SVM, or ridge for a quantity.",
         computes=True,
     ),
     "trust": Command(
         "trust the models of a study that another account, or an older version, has written",
         _trust,
         "trust:run",
-        "Show a study of another account or of an older version, and sign its models with this account's key, so that "
-        "all commands and functions use them. Do so only if you trust who made them: the model of a stranger may crash "
-        "the process that predicts with it, or read what is there.",
+        "Show a study of another account or of an older version, and sign its models with this"
+        " account's key, so that all commands and functions use them. Do so only if you trust who"
+        " made them: the model of a stranger may crash the process that predicts with it, or read"
+        " what is there.",
     ),
     "upload": Command(
         "copy the directory of a study or of a comparison to a URI",
         _upload,
         "study_files:upload",
-        "Copy the directory of a study or of a comparison to a URI, e.g. because the store could not be written while "
-        "the study ran.",
+        "Copy the directory of a study or of a comparison to a URI, e.g. because the store could"
+        " not be written while the study ran.",
     ),
 }

@@ -1,4 +1,6 @@
-"""The command ``raysel`` and its subcommands, which ``python -m`` also runs alone; credentials are hidden first."""
+"""The command ``raysel`` and its subcommands, which ``python -m`` also runs alone; credentials
+are hidden first.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 _PIPE = "RAYSEL_CREDENTIALS_PIPE"
 #: Part of the path of a file of raysel's own, and the longest message of a fault that is printed.
 _OWN, _LONGEST = f"{os.sep}raysel{os.sep}", 200
-#: Errors of the system for a path that was given: too long, a loop of links, below a file, a folder, not permitted.
+#: Errors of the system for a path that was given: too long, a loop of links, below a file, a
+#: folder, not permitted.
 _OF_PLACES = frozenset(
     {
         *(errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR),
@@ -34,8 +37,8 @@ _OF_PLACES = frozenset(
     }
 )
 
-# Else Python looks for cycles among the objects of all libraries again and again while it imports and draws, and for
-# half a second before it ends.
+# Else Python looks for cycles among the objects of all libraries again and again while it imports
+# and draws, and for half a second before it ends.
 gc.set_threshold(10_000)
 atexit.register(gc.freeze)
 
@@ -104,7 +107,8 @@ def _refuse_empty(words: Sequence[str]) -> None:
             before = words[number - 1] if number else "the command"
             after = option or f"the argument after {before}"
             raise ConfigError(
-                f"{after} is empty, as a variable of the shell that is not set: give a value, or leave it out."
+                f"{after} is empty, as a variable of the shell that is not set: give a value, or"
+                " leave it out."
             )
 
 
@@ -133,28 +137,34 @@ def _print_memory(error: MemoryError) -> int:
 
     what = f" ({short(str(error), _LONGEST)})" if str(error) else ""
     Terminal(stderr=True).print(
-        f"error: there is not enough memory{what}: take fewer samples, features or processes, or a larger machine.",
+        f"error: there is not enough memory{what}: take fewer samples, features or processes, or a"
+        " larger machine.",
         style="red",
     )
     return 1
 
 
 def _print_fault(error: Exception) -> int:
-    """Print an error that raysel should have foreseen, and the line that it came from; return the exit status."""
+    """Print an error that raysel should have foreseen, and the line that it came from; return
+    the exit status.
+    """
     from raysel.core.printing import Terminal, short
 
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if _OWN in frame.filename]
     place = f"{own[-1].filename.rpartition(_OWN)[2]}, line {own[-1].lineno}" if own else "Python"
     what = f"{type(error).__name__}: {short(str(error), _LONGEST)}"
     Terminal(stderr=True).print(
-        f"error: raysel has a fault at {place} ({what}); please report it with the command and its file.",
+        f"error: raysel has a fault at {place} ({what}); please report it with the command and its"
+        " file.",
         style="red",
     )
     return 1
 
 
 def _print_error(error: RayselError, study: str) -> int:
-    """Print an error and, if a study has not finished, the command that resumes it; return the exit status."""
+    """Print an error and, if a study has not finished, the command that resumes it; return the
+    exit status.
+    """
     from raysel.core.errors import (
         ConfigError,
         DataError,
@@ -181,8 +191,8 @@ def _print_error(error: RayselError, study: str) -> int:
 
 @contextmanager
 def _flushed_streams() -> Iterator[None]:
-    """Flush the standard streams at the end; one that cannot be written leads to nowhere, so that Python ends in
-    silence.
+    """Flush the standard streams at the end; one that cannot be written leads to nowhere, so that
+    Python ends in silence.
     """
     try:
         yield

@@ -36,7 +36,8 @@ from raysel.study.cost import (
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 
-#: Letters of the column of titles and terms, and of the narrowest and the widest text that is easy to read.
+#: Letters of the column of titles and terms, and of the narrowest and the widest text that is easy
+#: to read.
 _COLUMN, _LEAST, _WIDEST = 14, 30, 110
 #: Number of configurations that a note names.
 _NAMED = 3
@@ -47,7 +48,9 @@ _OF_EACH = ("searched", "fixed")
 def describe(
     comparison: Comparison, width: int | None = None, nodes: Nodes = None
 ) -> Iterator[str]:
-    """Describe the data as understood, the methods, the folds with their class counts, the cost, and what was noted."""
+    """Describe the data as understood, the methods, the folds with their class counts, the cost,
+    and what was noted.
+    """
     first, plans = comparison.first, []
     for label, study in comparison.studies.items():
         with nullcontext() if comparison.is_study else naming(label):
@@ -110,7 +113,9 @@ class _Planned(NamedTuple):
 
     @property
     def fixed_seconds(self) -> float:
-        """Elapsed seconds of what does not depend on the fits: starting Ray, writing the results, the upload."""
+        """Elapsed seconds of what does not depend on the fits: starting Ray, writing the
+        results, the upload.
+        """
         return self.cost.end_seconds + (RAY_SECONDS if self.study.executor == "ray" else 0.0)
 
 
@@ -137,7 +142,9 @@ def _positive_row(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def _member_rows(plan: _Planned, first: Study) -> Iterator[tuple[str, str]]:
-    """Describe the method and the cost of a member, and the settings in which it differs from the first member."""
+    """Describe the method and the cost of a member, and the settings in which it differs from
+    the first member.
+    """
     cost, d = plan.cost, plan.study.dataset.n_features
     on = "" if d == first.dataset.n_features else f" on {d} features"
     each = "" if cost.fit_seconds is None else f" of {cost.fit_seconds:.3g} s on average"
@@ -159,17 +166,20 @@ def _describe_total(plans: Sequence[_Planned]) -> str:
     beside = f" and the time, not known, of {', '.join(unknown)}" if unknown else ""
     places = max((plan.places for plan in plans), key=lambda places: places.n)
     return (
-        f"{'at most about' if any(plan.cost.at_most for plan in plans) else 'about'} {duration(seconds)}{beside} on "
-        f"the {counted(places.n, 'slot')} of {places.where}, if nothing else runs there: "
-        f"{sum(plan.cost.n_fits for plan in plans)} fits, from the processor time of pilot fits{_pilot_place(places)}, "
-        f"and {duration(fixed)} to start and to write the results"
+        f"{'at most about' if any(plan.cost.at_most for plan in plans) else 'about'}"
+        f" {duration(seconds)}{beside} on the {counted(places.n, 'slot')} of {places.where}, if"
+        f" nothing else runs there: {sum(plan.cost.n_fits for plan in plans)} fits, from the"
+        f" processor time of pilot fits{_pilot_place(places)}, and {duration(fixed)} to start and"
+        " to write the results"
     )
 
 
 def section(
     title: str, headline: str, rows: Iterable[tuple[str, str]], width: int | None
 ) -> Iterator[str]:
-    """Arrange a section of a plan: a line with its title, and terms with their texts in two columns."""
+    """Arrange a section of a plan: a line with its title, and terms with their texts in two
+    columns.
+    """
     pairs = list(rows)
     yield from _in_columns(title, headline, _COLUMN, width)
     column = max(_COLUMN, *(len(term) + 4 for term, _ in pairs)) if pairs else _COLUMN
@@ -181,7 +191,10 @@ def _data_headline(study: Study) -> str:
     """Return the name and the size of a study's data."""
     data = study.dataset
     only = f", only {', '.join(study.config.dataset.only)}" if study.config.dataset.only else ""
-    return f"{data.name}{only}: {data.n_samples} samples x {data.n_features - data.layout.n_beside} features"
+    return (
+        f"{data.name}{only}: {data.n_samples} samples x {data.n_features - data.layout.n_beside}"
+        " features"
+    )
 
 
 def _data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
@@ -230,7 +243,9 @@ def _folds_section(study: Study, width: int | None) -> Iterator[str]:
 
 
 def _stratified(study: Study) -> str:
-    """Return how the folds are divided by a quantity; empty for classes, whose counts are listed."""
+    """Return how the folds are divided by a quantity; empty for classes, whose counts are
+    listed.
+    """
     blocks, plan = study.config.cv.blocks, study.config.cv.plan
     if not study.dataset.is_regression or plan or blocks.forward:
         return ""
@@ -262,8 +277,9 @@ def _describe_method(study: Study, on: str = "") -> str:
 def refit_bytes(study: Study, cost: CostEstimate) -> int | None:
     """Return how many bytes the largest refit of a winner may need.
 
-    Methods hold matrices of all pairs of their samples at most, so that a refit needs at most what a pilot fit and its
-    preparation needed, times the square of the ratio of their numbers of samples.
+    Methods hold matrices of all pairs of their samples at most, so that a refit needs at most what
+    a pilot fit and its preparation needed, times the square of the ratio of their numbers of
+    samples.
     """
     if cost.fit_bytes is None:
         return None
@@ -286,7 +302,9 @@ def shared_bytes(study: Study, cost: CostEstimate) -> int:
 
 
 def _describe_memory(shared: int, fit: int | None, refit: int | None) -> str:
-    """Return the bytes that all workers share, and those of a fit and a refit beside them, if known, as text."""
+    """Return the bytes that all workers share, and those of a fit and a refit beside them, if
+    known, as text.
+    """
     text = f"{shared / 2**20:.0f} MiB shared by all workers"
     if fit is not None:
         text += f", and up to {fit / 2**20:.0f} MiB for each fit that runs at once"
@@ -303,11 +321,16 @@ def announce(
     nodes: Nodes = None,
     cost: CostEstimate | None = None,
 ) -> Iterator[str]:
-    """Describe what is about to run: configurations or members, directory, and the notes and the cost of a study."""
+    """Describe what is about to run: configurations or members, directory, and the notes and the
+    cost of a study.
+    """
     study, data = comparison.first, comparison.first.dataset
     size = f"{data.name} ({data.n_samples} x {data.n_features - data.layout.n_beside})"
     if not comparison.is_study:
-        yield f"{comparison.config.name}: {len(comparison.studies)} members on {size} -> {shown_place(path)}"
+        yield (
+            f"{comparison.config.name}: {len(comparison.studies)} members on {size} ->"
+            f" {shown_place(path)}"
+        )
         return
     where = " on each outer fold" if study.config.search.adaptive else ""
     inner = (
@@ -320,7 +343,10 @@ def announce(
         "", f"{study.config.name}: {tried} on {size} -> {shown_place(path)}", 0, width
     )
     if stored:
-        yield f"{stored.n_trials} of {counted(study.n_trials, 'trial')} {'is' if study.n_trials == 1 else 'are'} done"
+        yield (
+            f"{stored.n_trials} of {counted(study.n_trials, 'trial')}"
+            f" {'is' if study.n_trials == 1 else 'are'} done"
+        )
     cost = cost or estimate_cost(study, stored.n_trials if stored else 0)
     plan = _planned(study.config.name, study, cost, nodes)
     for note in (*map(first_line, notes(study)), *_failure_note(cost)):
@@ -351,9 +377,9 @@ def _describe_cost(plan: _Planned) -> str:
         else ""
     )
     return (
-        f"{_describe_time(cost, places, plan.fixed_seconds)} {on}, if nothing else runs there: {cost.n_fits} "
-        f"fits of {cost.fit_seconds:.3g} s of processor time on average, from pilot fits{_pilot_place(places)}, "
-        f"{references}and {fixed}"
+        f"{_describe_time(cost, places, plan.fixed_seconds)} {on}, if nothing else runs there:"
+        f" {cost.n_fits} fits of {cost.fit_seconds:.3g} s of processor time on average, from pilot"
+        f" fits{_pilot_place(places)}, {references}and {fixed}"
     )
 
 
@@ -361,17 +387,25 @@ def _describe_time(cost: CostEstimate, places: Slots, fixed: float = 0.0) -> str
     """Return how long the fits of a study take on its slots, or that it is not known, as text."""
     if cost.seconds is None:
         return f"time not known ({cost.unknown})"
-    return f"{'at most about' if cost.at_most else 'about'} {duration(cost.seconds / places.n + fixed)}"
+    return (
+        f"{'at most about' if cost.at_most else 'about'}"
+        f" {duration(cost.seconds / places.n + fixed)}"
+    )
 
 
 def _failure_note(cost: CostEstimate) -> Iterator[str]:
-    """Yield sentences with the configurations, and the numbers of features, whose pilot fit failed, if any did."""
+    """Yield sentences with the configurations, and the numbers of features, whose pilot fit
+    failed, if any did.
+    """
     for each in cost.failing:
         yield f"evaluation.estimator fails with {each.what}, which will be left out: {each.reason}"
     if cost.failures:
         names = list(cost.failures)
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield f"The fit of {', '.join(names[:_NAMED])}{more} fails, and will as a trial: {cost.failures[names[0]]}"
+        yield (
+            f"The fit of {', '.join(names[:_NAMED])}{more} fails, and will as a trial:"
+            f" {cost.failures[names[0]]}"
+        )
 
 
 def _pilot_place(places: Slots) -> str:
@@ -380,7 +414,9 @@ def _pilot_place(places: Slots) -> str:
 
 
 def notes(study: Study, data_remarks: Sequence[str] | None = None) -> list[str]:
-    """Return what is noted before a study runs: what in data, method or folds may affect the results."""
+    """Return what is noted before a study runs: what in data, method or folds may affect the
+    results.
+    """
     remarks = study.data_remarks if data_remarks is None else data_remarks
     return [*remarks, *study.scale_remarks, *_notes_on_method(study)]
 
@@ -389,8 +425,8 @@ def _notes_on_method(study: Study) -> Iterator[str]:
     if study.findings.untrusted:
         change = "lack the fitted method" if study.findings.storable else "not be written"
         yield (
-            f"model.skops will {change}, because a file cannot hold {', '.join(study.findings.untrusted)}: "
-            f"{STORAGE_REMEDY}."
+            f"model.skops will {change}, because a file cannot hold"
+            f" {', '.join(study.findings.untrusted)}: {STORAGE_REMEDY}."
         )
     if study.dataset.is_multilabel:
         lacking = list(study.plan.lacking(study.dataset.y, study.dataset.label_names))

@@ -45,7 +45,9 @@ def print_references(arguments: argparse.Namespace) -> int:
 
 
 def print_config_reference(out: Console, section: str = "") -> None:
-    """Print the keys of a configuration with their values, defaults and descriptions: all, or those of a section."""
+    """Print the keys of a configuration with their values, defaults and descriptions: all, or
+    those of a section.
+    """
     entries = [*config_reference(), *comparison_reference()]
     if section:
         sections = dict.fromkeys(entry.key.partition(".")[0] for entry in entries)
@@ -62,7 +64,9 @@ def print_config_reference(out: Console, section: str = "") -> None:
 
 
 def print_solver_reference(out: Console, name: str = "") -> None:
-    """Print all registered methods with what they can do, what they are, and their parameters; or all of one."""
+    """Print all registered methods with what they can do, what they are, and their parameters;
+    or all of one.
+    """
     if name:
         _print_solver(name, out)
         return
@@ -73,18 +77,24 @@ def print_solver_reference(out: Console, name: str = "") -> None:
         out,
     )
     text = (
-        "\ndata: tensor is a table, or samples of two or more axes; modalities, several descriptors of a sample; "
-        "tasks, several data sets with features of their own; volume, the voxels of a mask.\n"
-        "Any classifier or selector in scikit-learn's style by its dotted name, e.g. sklearn.svm.LinearSVC."
+        "\ndata: tensor is a table, or samples of two or more axes; modalities, several descriptors"
+        " of a sample; tasks, several data sets with features of their own; volume, the voxels of a"
+        " mask.\nAny classifier or selector in scikit-learn's style by its dotted name, e.g."
+        " sklearn.svm.LinearSVC."
     )
     out.print(text)
 
 
 def print_builtin_reference(out: Console) -> None:
-    """Print the built-in studies and comparisons: what each is for, and whether its data are found."""
+    """Print the built-in studies and comparisons: what each is for, and whether its data are
+    found.
+    """
     rows = [_builtin_entry(name, path) for name, path in builtin_configs().items()]
     _print_entries("name", "data and description", rows, out)
-    text = "\nRun one by its name, e.g. python -m raysel.tune wine; a data file is looked up from the working directory,"
+    text = (
+        "\nRun one by its name, e.g. python -m raysel.tune wine; a data file is looked up from the"
+        " working directory,"
+    )
     out.print(f"{text} then from $RAYSEL_DATA.")
 
 
@@ -126,9 +136,11 @@ def _solver_entry(name: str) -> tuple[str, str, str]:
         "predicts" if can.predicts else "",
         "iterates" if can.iterates else "one step",
         "several labels a sample" if can.multilabel else "",
-        ""
-        if can.targets.isdisjoint({QUANTITIES})
-        else "quantities" + (" only" if len(can.targets) == 1 else " too"),
+        (
+            ""
+            if can.targets.isdisjoint({QUANTITIES})
+            else "quantities" + (" only" if len(can.targets) == 1 else " too")
+        ),
         TRANSDUCTIVE if can.transductive else "",
         "search.method path" if can.path else "",
         RECONSTRUCTED if can.reconstructed else "",
@@ -150,7 +162,9 @@ def _settable(cls: type) -> list[Parameter]:
 
 
 def _print_solver(name: str, out: Console) -> None:
-    """Print what a method is and can do, its parameters, what of them the built-in studies search, and its papers."""
+    """Print what a method is and can do, its parameters, what of them the built-in studies
+    search, and its papers.
+    """
     cls = solver_class(name)
     texts = parameter_texts(cls)
     out.print(f"{name}: {summary(cls)}\n{_solver_entry(name)[1]}\n")
@@ -168,7 +182,9 @@ def _print_solver(name: str, out: Console) -> None:
 
 
 def _builtin_spaces(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the built-in studies and comparisons that search parameters of a method, and their values."""
+    """Yield the built-in studies and comparisons that search parameters of a method, and their
+    values.
+    """
     for study, path in builtin_configs().items():
         raw, _ = read_raw(path)
         for member in (raw, *(raw.get("compare") or {}).values()):

@@ -1,4 +1,6 @@
-"""Commands ``permute`` and ``stability``: a finished study resampled, and what came of it printed."""
+"""Commands ``permute`` and ``stability``: a finished study resampled, and what came of it
+printed.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def _run(
     options: Sequence[str],
     show: Callable[[Path, Result, Console], None],
 ) -> int:
-    """Compute something for the study that the arguments name, with options of its own, and print it."""
+    """Compute something for the study that the arguments name, with options of its own, and
+    print it.
+    """
     out = Terminal(quiet=arguments.quiet)
     options = (*options, "config", "executor", "address", "allow_mixed_versions")
     given = {name: getattr(arguments, name) for name in options}

@@ -1,4 +1,6 @@
-"""Command ``select``: the ranking of a finished study and the features it selects, written and printed."""
+"""Command ``select``: the ranking of a finished study and the features it selects, written and
+printed.
+"""
 
 from __future__ import annotations
 
@@ -95,8 +97,8 @@ def _ranking(arguments: Namespace, result: StudyResult, by: str) -> FeatureRanki
     needs = arguments.names or arguments.mask or arguments.format or by != FINAL or arguments.fold
     if needs and result.ranks_features:
         raise StudyError(
-            f"the study {result.name} has no final model, because cv.final is false; add --consensus, or --fold "
-            f"{result.outer[0].fold}, to choose another ranking."
+            f"the study {result.name} has no final model, because cv.final is false; add"
+            f" --consensus, or --fold {result.outer[0].fold}, to choose another ranking."
         )
     if needs or (arguments.top is not None and result.ranks_features):
         result.stability(
@@ -136,8 +138,8 @@ def _names(ranking: FeatureRanking | None) -> list[str]:
     encoding = getattr(sys.stdout, "encoding", None)
     if lacking := [name for name in names if encodable(name, encoding) != name]:
         raise ConfigError(
-            f"the name {lacking[0]} cannot be written in {encoding}, the encoding of the output; set "
-            "PYTHONIOENCODING=utf-8, or use --format json instead of --names."
+            f"the name {lacking[0]} cannot be written in {encoding}, the encoding of the output;"
+            " set PYTHONIOENCODING=utf-8, or use --format json instead of --names."
         )
     return names
 

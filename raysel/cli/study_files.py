@@ -1,4 +1,6 @@
-"""Work of the commands ``init``, ``report`` and ``upload``, which write or copy the files of a study."""
+"""Work of the commands ``init``, ``report`` and ``upload``, which write or copy the files of a
+study.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Summary of a finished study as the command prints it, and the lines and tables of all summaries."""
+"""Summary of a finished study as the command prints it, and the lines and tables of all
+summaries.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ _GAP = 2
 def print_answer(
     result: StudyResult, out: Console, *, verbose: bool = False, noted: bool = False
 ) -> None:
-    """Print what a study found: score, verdict, references, best features, stability, and what asks for an action.
+    """Print what a study found: score, verdict, references, best features, stability, and what asks
+    for an action.
 
     Remarks on the data that the command has ``noted`` before are not repeated. On a
     terminal sentences are wrapped between words; in a file each stays on one line.
@@ -91,7 +94,9 @@ def print_features(result: StudyResult, ranking: FeatureRanking, out: Console) -
 
 
 def _lines(result: StudyResult, *, verbose: bool) -> Iterator[tuple[str, str]]:
-    """Yield label and text of the lines on further scores, the stability of the best features, and on all else."""
+    """Yield label and text of the lines on further scores, the stability of the best features,
+    and on all else.
+    """
     facts, agreement = result.facts, result.facts.agreement
     lines = {
         "by task": texts.format_each(facts.by_task),
@@ -109,8 +114,10 @@ def _lines(result: StudyResult, *, verbose: bool) -> Iterator[tuple[str, str]]:
             "trials": "; ".join(texts.trial_sentences(facts)),
             "consensus": agreement.consensus if agreement else "",
             "redundancy": texts.redundancy(facts),
-            "modalities": modalities
-            and f"{modalities} (mean over the outer winners; all are in manifest.json)",
+            "modalities": (
+                modalities
+                and f"{modalities} (mean over the outer winners; all are in manifest.json)"
+            ),
         }
     yield from ((label, text) for label, text in lines.items() if text)
 
@@ -125,13 +132,18 @@ def _explanations(facts: Facts) -> Iterator[str]:
     if facts.agreement:
         yield "features with a score: number of those with a score above 0 in that fold's winner"
     if len(facts.curve["n_features"]) > 1:
-        yield "inner, test: mean ± SD over the outer folds for each number of features; of references the mean"
+        yield (
+            "inner, test: mean ± SD over the outer folds for each number of features; of references"
+            " the mean"
+        )
     if footnote := texts.interval_footnote(facts):
         yield footnote
 
 
 def print_files(result: StudyResult, out: Console) -> None:
-    """Print where the report and the study are, the next command, and how to open MLflow; no path is broken."""
+    """Print where the report and the study are, the next command, and how to open MLflow; no
+    path is broken.
+    """
     facts, place = result.facts, shown_place(result.path)
     if result.directory.report.exists():
         n = len(facts.remarks)
@@ -149,7 +161,9 @@ def print_files(result: StudyResult, out: Console) -> None:
 
 
 def _mlflow_lines(result: StudyResult) -> list[str]:
-    """Return the command that opens MLflow, and the address of the page with the trials, best first."""
+    """Return the command that opens MLflow, and the address of the page with the trials, best
+    first.
+    """
     uri = result.stored.study.uri
     page = runs_page(result.tracking.get("experiment_id", "0"), result.tracking.get("view", ""))
     if not uri.startswith("sqlite:"):
@@ -158,11 +172,17 @@ def _mlflow_lines(result: StudyResult) -> list[str]:
             return [place.rstrip("/") + page]
         return [
             place,
-            f"of its pages that of the study is {page}, where mlflow server has it as --backend-store-uri",
+            (
+                f"of its pages that of the study is {page}, where mlflow server has it as"
+                " --backend-store-uri"
+            ),
         ]
     stored = Path(uri.removeprefix("sqlite:///"))
     shown = stored.relative_to(Path.cwd()) if stored.is_relative_to(Path.cwd()) else stored
-    command = f"{shlex.quote(sys.executable)} -m mlflow ui --backend-store-uri {shlex.quote(f'sqlite:///{shown}')}"
+    command = (
+        f"{shlex.quote(sys.executable)} -m mlflow ui --backend-store-uri"
+        f" {shlex.quote(f'sqlite:///{shown}')}"
+    )
     return [command, f"then open http://127.0.0.1:5000{page}"]
 
 
@@ -203,7 +223,9 @@ def print_upload(place: Path, states: Iterable[Mapping[str, Any]], out: Console)
 
 
 def print_path(path: str | Path, out: Console) -> None:
-    """Print a path on a line of its own: made printable on a terminal, and as it is for a program that reads it."""
+    """Print a path on a line of its own: made printable on a terminal, and as it is for a
+    program that reads it.
+    """
     if out.is_terminal:
         out.print(str(path))
     else:
@@ -231,7 +253,9 @@ def write_for_programs(text: str) -> None:
 
 
 def print_table(table: TextTable, out: Console) -> None:
-    """Print a table; columns that do not fit beside the others follow below, with the names of the rows again."""
+    """Print a table; columns that do not fit beside the others follow below, with the names of
+    the rows again.
+    """
     width = out.width if out.is_terminal else _WIDTH
     header = [texts.spaced(name) for name in table.header]
     if table.title:
@@ -260,7 +284,8 @@ def _blocks(table: TextTable, header: Sequence[str], width: int) -> Iterator[dic
     least, cells_only, whole = [], [], []
     for i, name in enumerate(header):
         cells = [row[i] for row in table.rows]
-        # No figure, no name of a row and no word of a header is broken; settings and long remarks may be.
+        # No figure, no name of a row and no word of a header is broken; settings and long remarks
+        # may be.
         kept = (
             cells
             if table.is_number(i) or not i

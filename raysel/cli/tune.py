@@ -51,8 +51,8 @@ from raysel.tracking.places import (
     place_now,
 )
 
-#: Environment variable with what the user typed before the arguments, where a script of a cluster starts
-#: ``python -m raysel.tune`` and adds the address.
+#: Environment variable with what the user typed before the arguments, where a script of a cluster
+#: starts ``python -m raysel.tune`` and adds the address.
 _COMMAND = "RAYSEL_COMMAND"
 
 
@@ -75,7 +75,9 @@ def run(arguments: Namespace) -> int:
 
 
 def _course(arguments: Namespace, places: ExitStack, console: Console, out: Terminal) -> int:
-    """Run a study or a comparison in a folder of this machine, which is copied to a URI meanwhile."""
+    """Run a study or a comparison in a folder of this machine, which is copied to a URI
+    meanwhile.
+    """
     path: Path | None = None
     progress = ProgressLine(out)
     try:
@@ -135,7 +137,8 @@ def _show_preview(study: Study, folder: str | None, out: Console) -> None:
     """Write the picture of a study's data and print where it is, or print how to get it."""
     if folder is None:
         out.print(
-            f"{'picture':<14}add --output DIR to draw the data as they were read into DIR/preview.png"
+            f"{'picture':<14}add --output DIR to draw the data as they were read into"
+            " DIR/preview.png"
         )
         return
     from raysel.results.displays.display import write_figure
@@ -186,7 +189,8 @@ def _prepared(arguments: Namespace) -> tuple[Comparison, StudyDirectory | None]:
     directory = StudyDirectory(result_path(arguments.resume)) if arguments.resume else None
     if directory and not arguments.config and not directory.config.exists():
         raise DirectoryError(
-            f"{directory.path} holds no study; give --resume the directory of a study or of a comparison."
+            f"{directory.path} holds no study; give --resume the directory of a study or of a"
+            " comparison."
         )
     holds_comparison = directory is not None and directory.members.exists()
     compared = (
@@ -194,15 +198,17 @@ def _prepared(arguments: Namespace) -> tuple[Comparison, StudyDirectory | None]:
     )
     if directory and holds_comparison and not compared:
         raise DirectoryError(
-            f"{directory.path} holds a comparison, and {arguments.config} is the configuration of one study; give "
-            "one with `compare`, or none to resume with that in the directory."
+            f"{directory.path} holds a comparison, and {arguments.config} is the configuration of"
+            " one study; give one with `compare`, or none to resume with that in the directory."
         )
     config = arguments.config or (None if directory else BUILTIN)
     return prepare(config, arguments.set, compared=compared, resumed=directory), directory
 
 
 def _open_places(arguments: Namespace, places: ExitStack, out: Console) -> None:
-    """Replace the URIs of stored studies, and that to which a dry run writes, by folders of this machine."""
+    """Replace the URIs of stored studies, and that to which a dry run writes, by folders of this
+    machine.
+    """
     if arguments.replay:
         arguments.replay = places.enter_context(opened_at(arguments.replay, write=True))
     elif arguments.resume and arguments.dry_run:
@@ -216,7 +222,9 @@ def _open_places(arguments: Namespace, places: ExitStack, out: Console) -> None:
 
 
 def _offer(study: Study, output: str | None, out: Terminal) -> StudyDirectory | None:
-    """Return the directory of an interrupted run of the same study if the user confirms to resume it."""
+    """Return the directory of an interrupted run of the same study if the user confirms to
+    resume it.
+    """
     output = output or study.config.output
     if as_uri(output):
         return None
@@ -234,7 +242,10 @@ def _offer(study: Study, output: str | None, out: Terminal) -> StudyDirectory | 
     if found is None:
         return None
     place = found.directory.path
-    there = f"{place} holds this study, {found.status} after {found.n_trials} of {found.study.n_trials} trials."
+    there = (
+        f"{place} holds this study, {found.status} after {found.n_trials} of {found.study.n_trials}"
+        " trials."
+    )
     if sys.stdin.isatty() and out.is_terminal and not out.quiet:
         return found.directory if out.confirms(f"{there} Resume it?", default=True) else None
     out.print(f"{there} To resume it: python -m raysel.tune --resume {shlex.quote(str(place))}")
@@ -242,7 +253,9 @@ def _offer(study: Study, output: str | None, out: Terminal) -> StudyDirectory | 
 
 
 def _replay(path: Path, arguments: Namespace, out: Console) -> int:
-    """Upload a study or a comparison to MLflow again; runs that are already there are not changed."""
+    """Upload a study or a comparison to MLflow again; runs that are already there are not
+    changed.
+    """
     directory = StudyDirectory(path)
     compared = directory.members.exists()
     stored = ComparisonRecord.read(directory) if compared else StoredStudy.read(directory).study
@@ -258,7 +271,7 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
         raise ConfigError("--replay uploads at once and has nothing to try; leave --dry-run out.")
     if settings or arguments.config:
         raise ConfigError(
-            f"--replay uploads the stored study and cannot be combined with "
+            "--replay uploads the stored study and cannot be combined with "
             f"{arguments.config or f'--set {next(iter(settings))}'}; only --set of tracking.uri, "
             "tracking.experiment and tracking.register is allowed."
         )
@@ -294,7 +307,9 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
 
 
 def _kept(arguments: Namespace, path: Path | None) -> str:
-    """Return a sentence on what is kept of an interrupted study or comparison, and the command that resumes it."""
+    """Return a sentence on what is kept of an interrupted study or comparison, and the command
+    that resumes it.
+    """
     directory = StudyDirectory(path) if path else None
     if directory is not None and directory.members.exists():
         entries = ComparisonRecord.read(directory).members
@@ -307,7 +322,10 @@ def _kept(arguments: Namespace, path: Path | None) -> str:
             sum(s.status == "finished" for s in states),
             sum(s.n_trials for s in states),
         )
-        kept = f"{n_finished} of {len(entries)} members have finished, and {counted(n_trials, 'trial')}"
+        kept = (
+            f"{n_finished} of {len(entries)} members have finished, and"
+            f" {counted(n_trials, 'trial')}"
+        )
         names = [
             *(entry.solver for entry in entries),
             *(name for s in states for name in _names(s.study.config)),

@@ -1,4 +1,6 @@
-"""The configuration of a comparison: one study's keys without a solver, and what each member lays over them."""
+"""The configuration of a comparison: one study's keys without a solver, and what each member
+lays over them.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +21,24 @@ from raysel.core.storage.location import set_credentials_aside
 #: Keys that a member lays over the common ones: dotted, or sections as in a study.
 MemberKeys: TypeAlias = dict[str, Any]
 
-#: Sections whose keys are laid over the common ones one by one; another key replaces the common value as a whole.
+#: Sections whose keys are laid over the common ones one by one; another key replaces the common
+#: value as a whole.
 _SECTIONS = ("dataset", "evaluation", "search")
 #: What a member may change: sections and keys.
 _ALLOWED = ("solver", "evaluation", "search", "dataset.scaling", "dataset.only")
 _OF_ALL = (
     "a member cannot change this key, which is for the whole comparison; set it beside `compare`"
 )
-#: Why a member cannot change a key or a section that has no influence on samples, labels, folds and seed.
+#: Why a member cannot change a key or a section that has no influence on samples, labels, folds and
+#: seed.
 _REASONS = {
     "evaluation.metric": (
-        "a member cannot change this key, because the members are compared by one metric; set it beside `compare`"
+        "a member cannot change this key, because the members are compared by one metric; set it"
+        " beside `compare`"
     ),
     "name": (
-        "a member cannot change this key, because its label names it; the name of its solver belongs below `solver`, "
-        "e.g. solver: {name: smr}"
+        "a member cannot change this key, because its label names it; the name of its solver"
+        " belongs below `solver`, e.g. solver: {name: smr}"
     ),
     **dict.fromkeys(["output", "tracking", "pictures"], f"{_OF_ALL}, for all members"),
 }
@@ -53,10 +58,13 @@ class ComparisonConfig(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
     compare: dict[str, MemberKeys]
-    """Members of a comparison, which stands in place of solver: for each label the keys that the member lays over the
-    common ones, of solver, evaluation (without metric), search, dataset.scaling and dataset.only."""
+    """Members of a comparison, which stands in place of solver: for each label the keys that the
+    member lays over the common ones, of solver, evaluation (without metric), search,
+    dataset.scaling and dataset.only."""
     reference: str | None = None
-    """Label of the member that the others of a comparison are tested against; the first by default."""
+    """Label of the member that the others of a comparison are tested against; the first by
+    default.
+    """
 
     @model_validator(mode="before")
     @classmethod
@@ -97,7 +105,9 @@ class ComparisonConfig(BaseModel):
         return StudyConfig.model_validate(without_null(raw))
 
     def study(self, label: str, folder: str) -> StudyConfig:
-        """Return the configuration of a member's study, named after the comparison and the member's folder."""
+        """Return the configuration of a member's study, named after the comparison and the
+        member's folder.
+        """
         config = self.members[label]
         tracking = config.tracking.model_copy(update={"experiment": self.experiment})
         name = f"{self.name}-{folder}"[:_LONGEST_NAME]
@@ -130,13 +140,14 @@ def _slug(label: str) -> str:
 def unusable(members: Mapping[Any, Any], written: Callable[[], Any]) -> Iterator[str]:
     """Describe labels without keys or that are not text, and a number of members that is too small.
 
-    An override leaves a member out by None; what is ``written`` without overrides says nothing by it.
+    An override leaves a member out by None; what is ``written`` without overrides says nothing by
+    it.
     """
     for label in [label for label, keys in members.items() if keys is None]:
         if isinstance(before := written(), dict) and label in before and before[label] is None:
             yield (
-                f"compare.{label}: there are no keys below this label; indent its keys below it, give it at least "
-                "`solver`, or remove it"
+                f"compare.{label}: there are no keys below this label; indent its keys below it,"
+                " give it at least `solver`, or remove it"
             )
             return
     kept = [label for label, keys in members.items() if keys is not None]
@@ -145,7 +156,10 @@ def unusable(members: Mapping[Any, Any], written: Callable[[], Any]) -> Iterator
             yield f"compare: the label {label!r} is not text; write it in quotation marks"
     if len(kept) < 2:
         n = "only one member" if kept else "no member"
-        yield f"compare: there is {n}; give two or more, or for one method `solver` in place of `compare`"
+        yield (
+            f"compare: there is {n}; give two or more, or for one method `solver` in place of"
+            " `compare`"
+        )
 
 
 def _free(name: str, taken: Collection[str]) -> str:
@@ -158,12 +172,16 @@ def _free(name: str, taken: Collection[str]) -> str:
 
 
 def _with_places(raw: Any) -> Any:
-    """Return plain data with the URIs of places without credentials, which this process remembers."""
+    """Return plain data with the URIs of places without credentials, which this process
+    remembers.
+    """
     if isinstance(raw, Mapping):
         return {
-            key: set_credentials_aside(value)
-            if key in _PLACES and isinstance(value, str)
-            else _with_places(value)
+            key: (
+                set_credentials_aside(value)
+                if key in _PLACES and isinstance(value, str)
+                else _with_places(value)
+            )
             for key, value in raw.items()
         }
     return [_with_places(value) for value in raw] if isinstance(raw, list) else raw
@@ -174,7 +192,9 @@ def _is_section(key: str, value: object) -> bool:
 
 
 def refusals(config: ComparisonConfig) -> Iterator[str]:
-    """Describe a common solver, unusable labels, keys that a member cannot change, and an unknown reference."""
+    """Describe a common solver, unusable labels, keys that a member cannot change, and an
+    unknown reference.
+    """
     if "solver" in config.common:
         yield "solver: each member of `compare` has its own; remove `solver`, or make it a member"
     for label, keys in config.compare.items():
@@ -185,14 +205,15 @@ def refusals(config: ComparisonConfig) -> Iterator[str]:
             or len(label) > _LONGEST_LABEL
         ):
             yield (
-                f"compare: the label {label[:80]!r} must be 1 to {_LONGEST_LABEL} printable characters without spaces "
-                "at its ends"
+                f"compare: the label {label[:80]!r} must be 1 to {_LONGEST_LABEL} printable"
+                " characters without spaces at its ends"
             )
         for key, value in keys.items():
             if key == "evaluation" and value is None:
                 yield (
-                    f"compare.{label}.evaluation: null would unset `metric` too, by which the members are compared; "
-                    "unset single keys, e.g. evaluation: {n_features: null}"
+                    f"compare.{label}.evaluation: null would unset `metric` too, by which the"
+                    " members are compared; unset single keys, e.g. evaluation: {n_features:"
+                    " null}"
                 )
             below = (
                 isinstance(value, Mapping) and key != "solver" and key in StudyConfig.model_fields
@@ -209,7 +230,9 @@ def refusals(config: ComparisonConfig) -> Iterator[str]:
 
 
 def _refused(key: str) -> str:
-    """Return why a member cannot change a key; empty if it can, or if the validation of its study will say so."""
+    """Return why a member cannot change a key; empty if it can, or if the validation of its
+    study will say so.
+    """
     (section, _, name), allowed = key.partition("."), ", ".join(_ALLOWED)
     if section not in StudyConfig.model_fields:
         return (
@@ -222,6 +245,7 @@ def _refused(key: str) -> str:
     if section == "dataset" and name and name.partition(".")[0] not in DatasetConfig.model_fields:
         return ""
     return (
-        "a member cannot change this key, because the members are compared on the same samples, labels, folds and "
-        f"seed; set it beside `compare`, for all members (a member has {allowed})"
+        "a member cannot change this key, because the members are compared on the same samples,"
+        " labels, folds and seed; set it beside `compare`, for all members (a member has"
+        f" {allowed})"
     )

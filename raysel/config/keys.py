@@ -1,4 +1,6 @@
-"""Keys of the configuration, generated from the schema: a table of all, and explanations of errors."""
+"""Keys of the configuration, generated from the schema: a table of all, and explanations of
+errors.
+"""
 
 from __future__ import annotations
 

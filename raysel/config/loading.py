@@ -1,4 +1,6 @@
-"""Configurations of studies and comparisons read from files and mappings, overridden and validated."""
+"""Configurations of studies and comparisons read from files and mappings, overridden and
+validated.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,16 @@ from raysel.config.schema import StudyConfig
 from raysel.core.credentials import keep_all_credentials
 from raysel.core.errors import ConfigError, suggestion
 
-#: Where a configuration comes from: a file or the name of a built-in one, plain data, or one that is read already.
+#: Where a configuration comes from: a file or the name of a built-in one, plain data, or one that
+#: is read already.
 Source: TypeAlias = str | Path | Mapping[str, Any] | StudyConfig | ComparisonConfig
 Overrides: TypeAlias = Mapping[str, Any] | Iterable[str]
 
 _WRONG_KIND = {
-    False: "`compare` makes this the configuration of a comparison, not of one study; use run_comparison.",
+    False: (
+        "`compare` makes this the configuration of a comparison, not of one study; use"
+        " run_comparison."
+    ),
     True: "`compare`, which names the members of a comparison, is missing; use run_study.",
 }
 
@@ -52,7 +58,9 @@ def load(
     own_data: bool = False,
     compared: bool | None = None,
 ) -> Any:
-    """Read, override and validate the configuration of a study or of a comparison; of one kind, if it is given."""
+    """Read, override and validate the configuration of a study or of a comparison; of one kind,
+    if it is given.
+    """
     raw, origin = read_raw(source, overrides, own_data=own_data)
     holds_members = raw.get("compare") is not None
     if compared not in (None, holds_members):
@@ -95,7 +103,8 @@ def read_raw(
         raw, origin = _parsed(Path(source)), str(source)
     else:
         raise ConfigError(
-            f"{source!r} is not a configuration; give a path, the name of a built-in study or a mapping."
+            f"{source!r} is not a configuration; give a path, the name of a built-in study or a"
+            " mapping."
         )
     if not isinstance(raw, dict):
         raise ConfigError(
@@ -142,7 +151,9 @@ def _comparison_from_dict(raw: dict[str, Any], origin: str, source: Source) -> C
 
 
 def _invalid(config: ComparisonConfig) -> list[str]:
-    """Explain the invalid keys of all members; those that all members have in common are named once."""
+    """Explain the invalid keys of all members; those that all members have in common are named
+    once.
+    """
     lines: dict[str, list[str]] = {}
     for label in config.compare:
         try:
@@ -180,7 +191,9 @@ def _is_builtin(source: object) -> bool:
 
 
 def _parsed(path: Path) -> Any:
-    """Return the content of a YAML file; of a file or folder of data, say which command takes it."""
+    """Return the content of a YAML file; of a file or folder of data, say which command takes
+    it.
+    """
     # Unlike Path's, this `exists` is False of a name that is too long.
     if not os.path.exists(path) or path.suffix.lower() in (".yaml", ".yml"):  # noqa: PTH110
         return parse_yaml(_read(path), str(path))

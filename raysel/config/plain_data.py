@@ -1,4 +1,6 @@
-"""Configurations as plain data: YAML text, dotted keys, and the overrides that are laid over them."""
+"""Configurations as plain data: YAML text, dotted keys, and the overrides that are laid over
+them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML loader that reads 1e-3 as a number and a date as a string; its errors give the line."""
+    """Safe YAML loader that reads 1e-3 as a number and a date as a string; its errors give the
+    line.
+    """
 
     _level = 0
 
@@ -65,7 +69,8 @@ class _Loader(yaml.SafeLoader):
             )
         if isinstance(value, str) and _UNPRINTABLE.search(value):
             raise ConfigError(
-                f"line {node.start_mark.line + 1}: {value[:50]!r} has a control character or line break."
+                f"line {node.start_mark.line + 1}: {value[:50]!r} has a control character or line"
+                " break."
             )
         return value
 
@@ -75,18 +80,22 @@ class _Loader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
                 raise ConfigError(
-                    f"line {key_node.start_mark.line + 1}: the key {key!r} is not a word; put it in quotes."
+                    f"line {key_node.start_mark.line + 1}: the key {key!r} is not a word; put it in"
+                    " quotes."
                 )
             if key in seen:
                 raise ConfigError(
-                    f"line {key_node.start_mark.line + 1}: the key `{key}` is written twice; keep one."
+                    f"line {key_node.start_mark.line + 1}: the key `{key}` is written twice; keep"
+                    " one."
                 )
             seen.add(key)
         return super().construct_mapping(node, deep)
 
 
 def _surprise(node: yaml.ScalarNode) -> str:
-    """Return why YAML reads a value differently from what was probably meant; empty if it does not."""
+    """Return why YAML reads a value differently from what was probably meant; empty if it does
+    not.
+    """
     kind, shown = node.tag.rpartition(":")[2], node.value[:50]
     if kind == "merge":
         return "merge keys (<<) are not allowed; write out the keys."
@@ -95,7 +104,10 @@ def _surprise(node: yaml.ScalarNode) -> str:
     if kind in ("int", "float") and ":" in node.value:
         return f"YAML takes `{shown}` for a number to the base 60; put it in quotes."
     if kind == "int" and re.match(r"[-+]?0[0-9_]", node.value):
-        return f"YAML takes `{shown}` for a number to the base 8; write it without the leading 0, or in quotes."
+        return (
+            f"YAML takes `{shown}` for a number to the base 8; write it without the leading 0, or"
+            " in quotes."
+        )
     return ""
 
 
@@ -147,7 +159,9 @@ def dump_yaml(data: Mapping[str, Any]) -> str:
 
 
 def dump_key(name: str, value: Any) -> list[str]:
-    """Return one key with its value as lines of YAML, in brackets where the value is a list or a mapping."""
+    """Return one key with its value as lines of YAML, in brackets where the value is a list or a
+    mapping.
+    """
     text = yaml.dump(
         value,
         Dumper=_Dumper,
@@ -169,7 +183,8 @@ def flat(section: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield f"{prefix}{key}", value
 
 
-#: Name of the file in a study's directory that samples given in memory are written to, and ``dataset.path`` until then.
+#: Name of the file in a study's directory that samples given in memory are written to, and
+#: ``dataset.path`` until then.
 OWN_DATA = "data.arrow"
 #: Keys that say where the samples come from, of which a configuration has one.
 _ORIGINS = ("path", "source", "tasks")
@@ -186,8 +201,9 @@ def apply_overrides(
 ) -> None:
     """Lay overrides over a configuration.
 
-    An override of one of ``dataset.path``, ``dataset.source`` and ``dataset.tasks`` unsets the other two, unless they
-    are overridden too; ``source: nifti`` and ``path`` belong together, and neither unsets the other.
+    An override of one of ``dataset.path``, ``dataset.source`` and ``dataset.tasks`` unsets the
+    other two, unless they are overridden too; ``source: nifti`` and ``path`` belong together, and
+    neither unsets the other.
     """
     changes = list(_changes(overrides))
     named = [key for key, value, _ in changes if value is not None and key in _DOTTED_ORIGINS]
@@ -284,7 +300,9 @@ def _parse_override(text: str) -> tuple[str, Any]:
 
 
 def _unset_origins(raw: dict[str, Any], chosen: str, value: Any = None) -> None:
-    """Unset what the configuration says on the origin of the samples, which an override of one key replaces."""
+    """Unset what the configuration says on the origin of the samples, which an override of one
+    key replaces.
+    """
     section = raw.get("dataset")
     if isinstance(section, dict):
         # A table of NIfTI files has both keys.
@@ -309,7 +327,8 @@ def _name_own_data(raw: dict[str, Any], origin: str, *, builtin: bool) -> None:
         named.append("source")
     if named and not builtin:
         raise ConfigError(
-            f"{origin}: dataset.{named[0]} names data, and the samples are given in memory; leave one of the two out."
+            f"{origin}: dataset.{named[0]} names data, and the samples are given in memory; leave"
+            " one of the two out."
         )
     _unset_origins(raw, "path")
     raw["dataset"] = {key: value for key, value in section.items() if key != "source"} | {
@@ -318,7 +337,9 @@ def _name_own_data(raw: dict[str, Any], origin: str, *, builtin: bool) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return arrays, tuples, ranges, numbers of NumPy and paths as the lists, numbers and strings of YAML."""
+    """Return arrays, tuples, ranges, numbers of NumPy and paths as the lists, numbers and
+    strings of YAML.
+    """
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):

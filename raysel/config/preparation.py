@@ -1,4 +1,6 @@
-"""Steps of ``dataset.prepare`` as a configuration writes them, and as they are kept: one form for each step."""
+"""Steps of ``dataset.prepare`` as a configuration writes them, and as they are kept: one form
+for each step.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,8 @@ SHORT_NAMES: Mapping[str, ShortName] = {
             "min_frequency": Parameter(
                 0.01,
                 lambda value: _share(value) or _count(value),
-                "the share, or the number, of the training samples below which categories are joined",
+                "the share, or the number, of the training samples below which categories are"
+                " joined",
             )
         }
     ),
@@ -99,7 +102,9 @@ _EXAMPLE = "e.g. {impute: median}, encode, or {sklearn.preprocessing.PowerTransf
 
 
 def step_from_yaml(raw: Any) -> dict[str, Any]:
-    """Check a step, and return its name with its parameters, without those at their defaults, and its columns."""
+    """Check a step, and return its name with its parameters, without those at their defaults,
+    and its columns.
+    """
     if isinstance(raw, str):
         raw = {raw: {}}
     if not isinstance(raw, Mapping) or not all(isinstance(key, str) for key in raw):
@@ -137,7 +142,8 @@ def _parameters(name: str, raw: Any) -> dict[str, Any]:
             isinstance(key, str) and _is_plain(value) for key, value in raw.items()
         ):
             raise ValueError(
-                f"the parameters of {name} are {raw!r}: give names with numbers, texts or lists of these"
+                f"the parameters of {name} are {raw!r}: give names with numbers, texts or lists of"
+                " these"
             )
         return dict(raw)
     known = SHORT_NAMES[name].parameters
@@ -186,6 +192,7 @@ def _columns(raw: Any) -> Any:
     names = _as_list(raw)
     if not names or not all(isinstance(name, str) and name for name in names):
         raise ValueError(
-            f"columns are {raw!r}: give names or patterns, e.g. [age, gene*], or one of {', '.join(KINDS)}"
+            f"columns are {raw!r}: give names or patterns, e.g. [age, gene*], or one of"
+            f" {', '.join(KINDS)}"
         )
     return names

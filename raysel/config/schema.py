@@ -65,7 +65,8 @@ Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Positive = Seconds
 Parameter = Annotated[Scalar, PlainValidator(scalar_from_yaml)]
 NonEmpty = Annotated[str, Field(min_length=1)]
-#: Path or URI; credentials in a URI are remembered by this process only, and are in no configuration that is written.
+#: Path or URI; credentials in a URI are remembered by this process only, and are in no
+#: configuration that is written.
 Place = Annotated[str, Field(min_length=1), AfterValidator(set_credentials_aside)]
 OuterFolds = Annotated[int | str, PlainValidator(outer_folds)]
 LabelColumns = Annotated[str | tuple[str, ...], PlainValidator(label_columns)]
@@ -80,51 +81,60 @@ class _SamplesConfig(_Section):
     """Samples and labels of one file or built-in data set."""
 
     source: NonEmpty | None = None
-    """Built-in data set, e.g. digits; or nifti, where `path` is a table of NIfTI files. Exactly one of source, path and
-    tasks is needed otherwise."""
+    """Built-in data set, e.g. digits; or nifti, where `path` is a table of NIfTI files. Exactly one
+    of source, path and tasks is needed otherwise."""
     params: dict[str, Parameter] | None = None
-    """Parameters of a generated data set, `source: planted-tensor`: shape, block, n_classes, n_per_class, rank, noise
-    and seed."""
+    """Parameters of a generated data set, `source: planted-tensor`: shape, block, n_classes,
+    n_per_class, rank, noise and seed."""
     path: Place | None = None
-    """Data file, or folder with one folder of images for each class; a relative path is looked up from the working
-    directory, then from $RAYSEL_DATA. Or its URI, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH, with the options
-    region, endpoint_override, scheme and anonymous in the query: it is copied once to $RAYSEL_CACHE, by default
-    ~/.cache/raysel, and again when it has changed. Credentials come from the environment (AWS_ACCESS_KEY_ID,
-    AWS_PROFILE, GOOGLE_APPLICATION_CREDENTIALS). Only this machine needs the file; workers get the samples by Ray."""
+    """Data file, or folder with one folder of images for each class; a relative path is looked up
+    from the working directory, then from $RAYSEL_DATA. Or its URI, s3://BUCKET/KEY, gs://BUCKET/KEY
+    or file:///PATH, with the options region, endpoint_override, scheme and anonymous in the query:
+    it is copied once to $RAYSEL_CACHE, by default ~/.cache/raysel, and again when it has changed.
+    Credentials come from the environment (AWS_ACCESS_KEY_ID, AWS_PROFILE,
+    GOOGLE_APPLICATION_CREDENTIALS). Only this machine needs the file; workers get the samples by
+    Ray."""
     label: LabelColumns | None = None
-    """Column or array of the file that holds the labels; by default y, label, target or another usual name. A list of
-    columns of a table: several quantities."""
+    """Column or array of the file that holds the labels; by default y, label, target or another
+    usual name. A list of columns of a table: several quantities."""
     labels: Place | None = None
-    """File that holds the labels, where `path` holds the samples only, e.g. X.npy; looked up as `path`."""
+    """File that holds the labels, where `path` holds the samples only, e.g. X.npy; looked up as
+    `path`.
+    """
     drop: tuple[str, ...] = ()
-    """Columns of a table that are neither features nor labels, e.g. an identifier. Those that `confounds`, `harmonise`
-    or cv.groups name too are read for it."""
+    """Columns of a table that are neither features nor labels, e.g. an identifier. Those that
+    `confounds`, `harmonise` or cv.groups name too are read for it."""
     keep: tuple[str, ...] = ()
-    """Columns that are features although they look like an index or like the label, which is refused otherwise."""
+    """Columns that are features although they look like an index or like the label, which is
+    refused otherwise.
+    """
     drop_unlabelled: Annotated[bool, Field(strict=True)] = False
     """Whether rows of a table that have no label are left out, which are refused otherwise."""
     prepare: tuple[Step, ...] = ()
-    """Steps that prepare the columns, in this order and before `scaling`, each fitted on the training samples of
-    each fold and stored in the model file: `{impute: median}` fills empty cells (median, mean, most_frequent, or
-    knn with n_neighbors; indicator: true adds whether a cell was empty); `encode` makes text of few values an
-    indicator a value (values of less than min_frequency, 0.01 of the samples, are joined), and the score of such a
-    text does not grow with the number of its values; `log1p`; `standardise` gives its columns mean 0 and variance 1
-    over all their values together, e.g. those of one band of an image; `{clip: [0.01, 0.99]}` cuts at quantiles;
-    `{drop_near_constant: 0.95}` leaves out what has one value in so many samples; `residualise` takes out the
-    least-squares fit on `confounds`; `{harmonise: SITE}` moves location and scale of the columns at each site
-    towards those at all, by empirical Bayes estimates (ComBat without covariates): a part of a shift that few
-    columns have stays, while `residualise` on the site leaves none. By either a part of the difference between the
-    classes goes too where sites differ in their classes. Or a scikit-learn transformer, {DOTTED.NAME: {parameter:
-    value}}. `columns` beside the name chooses by names or patterns, numbers, categories, or {modality: NAME}; by
-    default those of the kind that the step is for."""
+    """Steps that prepare the columns, in this order and before `scaling`, each fitted on the
+    training samples of each fold and stored in the model file: `{impute: median}` fills empty cells
+    (median, mean, most_frequent, or knn with n_neighbors; indicator: true adds whether a cell was
+    empty); `encode` makes text of few values an indicator a value (values of less than
+    min_frequency, 0.01 of the samples, are joined), and the score of such a text does not grow with
+    the number of its values; `log1p`; `standardise` gives its columns mean 0 and variance 1 over
+    all their values together, e.g. those of one band of an image; `{clip: [0.01, 0.99]}` cuts at
+    quantiles; `{drop_near_constant: 0.95}` leaves out what has one value in so many samples;
+    `residualise` takes out the least-squares fit on `confounds`; `{harmonise: SITE}` moves location
+    and scale of the columns at each site towards those at all, by empirical Bayes estimates (ComBat
+    without covariates): a part of a shift that few columns have stays, while `residualise` on the
+    site leaves none. By either a part of the difference between the classes goes too where sites
+    differ in their classes. Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}.
+    `columns` beside the name chooses by names or patterns, numbers, categories, or {modality:
+    NAME}; by default those of the kind that the step is for."""
     confounds: tuple[str, ...] = ()
-    """Columns that are no features: the step `residualise` takes their linear effect out of the features, and how well
-    they alone tell the label is scored on the same outer folds (`evaluation.references`). Columns of the table, also of
-    one of NIfTI files, arrays of the file, columns of the file `labels`, or of `table`."""
+    """Columns that are no features: the step `residualise` takes their linear effect out of the
+    features, and how well they alone tell the label is scored on the same outer folds
+    (`evaluation.references`). Columns of the table, also of one of NIfTI files, arrays of the file,
+    columns of the file `labels`, or of `table`."""
     table: Place | None = None
-    """Table with the columns that `confounds` and `harmonise` name, where the data file is none: with a row for each
-    sample in their order or, for a folder of images, with a column of the path of each image in it; looked up as
-    `path`."""
+    """Table with the columns that `confounds` and `harmonise` name, where the data file is none:
+    with a row for each sample in their order or, for a folder of images, with a column of the path
+    of each image in it; looked up as `path`."""
     classes: Annotated[tuple[ClassLabel, ...], Field(min_length=2)] | None = None
     """Classes whose samples are used; all by default."""
     exclude_classes: tuple[ClassLabel, ...] = ()
@@ -134,15 +144,17 @@ class _SamplesConfig(_Section):
     shape: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
     """Height and width of a sample, or more sides, where the file does not hold them."""
     modes: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] | None = None
-    """Names of the axes of a sample, e.g. [band, row, column], in ranking.csv, sentences and pictures; by default row
-    and column, or axis0, axis1 and so on."""
+    """Names of the axes of a sample, e.g. [band, row, column], in ranking.csv, sentences and
+    pictures; by default row and column, or axis0, axis1 and so on."""
     order: Literal["C", "F"] | None = None
-    """Order in which the columns run through the cells of a sample: C, row by row, by default; F, column by column, as
-    MATLAB stores matrices."""
+    """Order in which the columns run through the cells of a sample: C, row by row, by default; F,
+    column by column, as MATLAB stores matrices."""
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Columns that are no features and that steps read: the confounds, and the site of `harmonise`."""
+        """Columns that are no features and that steps read: the confounds, and the site of
+        `harmonise`.
+        """
         sites = [step["harmonise"]["site"] for step in self.prepare if "harmonise" in step]
         return (*self.confounds, *sites)
 
@@ -156,7 +168,8 @@ class _SamplesConfig(_Section):
         residualises = any(name_of(step) == "residualise" for step in self.prepare)
         if residualises and not self.confounds:
             raise ValueError(
-                "`prepare` has the step residualise, which needs `confounds`, e.g. confounds: [age, sex]"
+                "`prepare` has the step residualise, which needs `confounds`, e.g. confounds: [age,"
+                " sex]"
             )
         if self.table is not None and not self.beside:
             raise ValueError("`table` holds columns of `confounds`, and none is named; name some")
@@ -188,32 +201,41 @@ class DatasetConfig(_SamplesConfig):
     tasks: Annotated[tuple[TaskConfig, ...], Field(min_length=2)] | None = None
     """Several data sets, each with features and classes of its own, that are learned together."""
     task: Literal["regression", "classification"] | None = None
-    """Whether the label is a quantity, to be predicted as a number, or a class. Found by itself: fractions are
-    quantities, and so are more than ten whole numbers of which most occur once or twice."""
+    """Whether the label is a quantity, to be predicted as a number, or a class. Found by itself:
+    fractions are quantities, and so are more than ten whole numbers of which most occur once or
+    twice."""
     mask: Place | None = None
-    """NIfTI file whose voxels above 0 are the features, for `source: nifti`; looked up as `path`."""
+    """NIfTI file whose voxels above 0 are the features, for `source: nifti`; looked up as
+    `path`.
+    """
     modalities: Annotated[dict[str, Count], Field(min_length=1)] | None = None
-    """Name and number of columns of each modality in the order of the columns, where the file does not hold them."""
+    """Name and number of columns of each modality in the order of the columns, where the file
+    does not hold them.
+    """
     only: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    """Modalities of the file that are used, in the file's order; the columns of the others are left out. All are used
-    by default."""
+    """Modalities of the file that are used, in the file's order; the columns of the others are left
+    out. All are used by default."""
     exclude_labels: tuple[str, ...] = ()
     """Labels of a multi-label data set that are left out."""
     background: Place | None = None
-    """Image of a sample's shape that pictures show below the map, .npy, .png or NIfTI; the mean sample by default."""
+    """Image of a sample's shape that pictures show below the map, .npy, .png or NIfTI; the mean
+    sample by default.
+    """
     scaling: Literal["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"] | None = (
         None
     )
-    """Scaling, fitted on each training set: unit maps the range of all values to [0, 1], zscore gives each feature mean
-    0 and variance 1, zscore_sqrt_width also divides it by the square root of its modality's width, minmax maps each
-    feature to [0, 1], row_unit gives each sample norm 1 in each modality. By default zscore for tables and their tasks,
-    zscore_sqrt_width for modalities, unit for images, other arrays and volumes."""
+    """Scaling, fitted on each training set: unit maps the range of all values to [0, 1], zscore
+    gives each feature mean 0 and variance 1, zscore_sqrt_width also divides it by the square root
+    of its modality's width, minmax maps each feature to [0, 1], row_unit gives each sample norm 1
+    in each modality. By default zscore for tables and their tasks, zscore_sqrt_width for
+    modalities, unit for images, other arrays and volumes."""
 
     in_memory: Annotated[bool, Field(strict=True)] = True
-    """Whether the samples are read into memory. false: those of a Parquet or Arrow file stay in it and are read in
-    batches, by workers too, whose machines need the file at the same path. For methods that fit from one pass over the
-    samples (smr and gbr) with more samples than features, and evaluation.estimator native, which scores the last
-    iteration only; the only references are guesses. The numbers are those of samples in memory but for rounding."""
+    """Whether the samples are read into memory. false: those of a Parquet or Arrow file stay in it
+    and are read in batches, by workers too, whose machines need the file at the same path. For
+    methods that fit from one pass over the samples (smr and gbr) with more samples than features,
+    and evaluation.estimator native, which scores the last iteration only; the only references are
+    guesses. The numbers are those of samples in memory but for rounding."""
 
     @model_validator(mode="after")
     def _one_origin(self) -> DatasetConfig:
@@ -242,7 +264,8 @@ class DatasetConfig(_SamplesConfig):
             ]
             if given:
                 raise ValueError(
-                    f"`{given[0]}` is for one file and cannot stand beside `tasks`; give it in the tasks"
+                    f"`{given[0]}` is for one file and cannot stand beside `tasks`; give it in the"
+                    " tasks"
                 )
         if not self.in_memory and self.tasks is not None:
             raise ValueError(
@@ -263,17 +286,21 @@ class SolverConfig(_Section):
     params: dict[str, Parameter] = {}
     """Fixed values of the solver's parameters, by name."""
     space: dict[str, SpaceDomain] = {}
-    """Domains of the solver's parameters that are searched, by name: a list of values, {uniform: [low, high]},
-    {loguniform: [low, high]}, {randint: [low, high]} or {logspace: [low, high, n]}."""
+    """Domains of the solver's parameters that are searched, by name: a list of values, {uniform:
+    [low, high]}, {loguniform: [low, high]}, {randint: [low, high]} or {logspace: [low, high,
+    n]}."""
     importance: Literal["permutation"] | None = None
-    """How a classifier or regressor in scikit-learn's style ranks the features, in place of its coef_ or
-    feature_importances_, or where it has none. permutation: by what it loses of evaluation.metric on held-out parts of
-    its training set where the values of a feature are permuted (raysel.PermutationImportance); a ranking takes five
-    more fits, and 25 predictions for each feature. Not with cv.groups or cv.blocks."""
+    """How a classifier or regressor in scikit-learn's style ranks the features, in place of its
+    coef_ or feature_importances_, or where it has none. permutation: by what it loses of
+    evaluation.metric on held-out parts of its training set where the values of a feature are
+    permuted (raysel.PermutationImportance); a ranking takes five more fits, and 25 predictions for
+    each feature. Not with cv.groups or cv.blocks."""
 
     @property
     def class_name(self) -> str:
-        """Name of the solver, without the parameters of an estimator that was given as an object."""
+        """Name of the solver, without the parameters of an estimator that was given as an
+        object.
+        """
         return self.name.partition("(")[0]
 
     @model_validator(mode="after")
@@ -295,7 +322,9 @@ class JudgeConfig(_Section):
 
     @property
     def class_name(self) -> str:
-        """Name of the solver, without the parameters of an estimator that was given as an object."""
+        """Name of the solver, without the parameters of an estimator that was given as an
+        object.
+        """
         return self.name.partition("(")[0]
 
     @model_validator(mode="after")
@@ -319,12 +348,13 @@ class EvaluationConfig(_Section):
     """Scoring of a ranking, or of a fitted model, on samples that it has not seen."""
 
     estimator: JudgeChoice = AUTO
-    """What gives the score: native is the model's own prediction; others are fitted to the best n_features features:
-    knn, linear_svm, ridge (of quantities, alpha of 0.001 to 1e6 by the inner scores), or a classifier or regressor in
-    scikit-learn's style by its dotted name, or as {name: dotted name, params: {name: value}, space: {name: [values]}}, of
-    whose space the inner scores choose for each number of features, for the method and for each reference. auto: native
-    without n_features; else ridge of quantities, linear_svm of tables of classes, knn of images, other arrays and
-    modalities. The key was called classifier."""
+    """What gives the score: native is the model's own prediction; others are fitted to the best
+    n_features features: knn, linear_svm, ridge (of quantities, alpha of 0.001 to 1e6 by the inner
+    scores), or a classifier or regressor in scikit-learn's style by its dotted name, or as {name:
+    dotted name, params: {name: value}, space: {name: [values]}}, of whose space the inner scores
+    choose for each number of features, for the method and for each reference. auto: native without
+    n_features; else ridge of quantities, linear_svm of tables of classes, knn of images, other
+    arrays and modalities. The key was called classifier."""
     n_neighbors: Count = 1
     """Number of neighbours of estimator knn."""
     C: Annotated[tuple[Positive, ...], BeforeValidator(several), Field(min_length=1)] = (
@@ -333,32 +363,36 @@ class EvaluationConfig(_Section):
         1.0,
         10.0,
     )
-    """Increasing values of C of estimator linear_svm, or one: the inner scores choose it for each number of features,
-    for the method and for each reference."""
+    """Increasing values of C of estimator linear_svm, or one: the inner scores choose it for each
+    number of features, for the method and for each reference."""
     n_features: tuple[Count, ...] = ()
-    """Increasing numbers of best features, each of which is scored. One with which the estimator fails on an inner fold
-    is left out of that outer fold, as its mean would be of other inner folds than that of the others, and named in the
-    result. Not used by native."""
+    """Increasing numbers of best features, each of which is scored. One with which the estimator
+    fails on an inner fold is left out of that outer fold, as its mean would be of other inner folds
+    than that of the others, and named in the result. Not used by native."""
     choose_n: Literal["one_se", "best", "mean"] = "one_se"
-    """Number of features that a configuration is scored at, chosen by its inner scores: one_se takes the smallest of
-    n_features within one standard error of the best inner mean, best that with the best inner mean; mean scores by the
-    mean over all of n_features instead, and its model has the best one. Not used by native."""
+    """Number of features that a configuration is scored at, chosen by its inner scores: one_se
+    takes the smallest of n_features within one standard error of the best inner mean, best that
+    with the best inner mean; mean scores by the mean over all of n_features instead, and its model
+    has the best one. Not used by native."""
     metric: str = AUTO
-    """Metric, larger is better. Of classes: accuracy, balanced_accuracy, macro_f1, mean_average_precision, ...; of
-    quantities: out_of_sample_r2, R2 against the mean of the training samples, neg_rmse, neg_mae, pearson, spearman; any
-    scorer name of scikit-learn, e.g. roc_auc, neg_log_loss or explained_variance; or the dotted name of a function of
-    y_true and y_pred or of a scorer by sklearn.metrics.make_scorer. auto: accuracy of classes, macro_f1 of several labels
-    a sample, out_of_sample_r2 of quantities. The positive class is the second in the order of the labels."""
+    """Metric, larger is better. Of classes: accuracy, balanced_accuracy, macro_f1,
+    mean_average_precision, ...; of quantities: out_of_sample_r2, R2 against the mean of the
+    training samples, neg_rmse, neg_mae, pearson, spearman; any scorer name of scikit-learn, e.g.
+    roc_auc, neg_log_loss or explained_variance; or the dotted name of a function of y_true and
+    y_pred or of a scorer by sklearn.metrics.make_scorer. auto: accuracy of classes, macro_f1 of
+    several labels a sample, out_of_sample_r2 of quantities. The positive class is the second in the
+    order of the labels."""
     report: tuple[str, ...] = ()
     """Further metrics, of the winners on the outer test samples only; they choose nothing."""
     references: Literal[True, False, "chance"] = True
-    """Whether the outer folds also score all features, the rankings by variance and by F-test, and chance, with the
-    same estimator; each chooses its number of features, and setting, by its own inner scores. With native: all
-    features by the 1-nearest neighbour, of quantities by ridge regression, where scaling is none standardised if the
-    inner scores are better so, and chance, which is the best of guesses that read no feature: the same class or
-    quantity for all samples, the best one by the metric; labels drawn by their shares; for metrics of an order, as
-    average_precision, a random one. chance: that alone. Confounds, where there are some, are scored alone in each case:
-    by logistic regression, of quantities by ridge regression."""
+    """Whether the outer folds also score all features, the rankings by variance and by F-test, and
+    chance, with the same estimator; each chooses its number of features, and setting, by its own
+    inner scores. With native: all features by the 1-nearest neighbour, of quantities by ridge
+    regression, where scaling is none standardised if the inner scores are better so, and chance,
+    which is the best of guesses that read no feature: the same class or quantity for all samples,
+    the best one by the metric; labels drawn by their shares; for metrics of an order, as
+    average_precision, a random one. chance: that alone. Confounds, where there are some, are scored
+    alone in each case: by logistic regression, of quantities by ridge regression."""
 
     @model_validator(mode="before")
     @classmethod
@@ -369,7 +403,8 @@ class EvaluationConfig(_Section):
     def _features_to_score(self) -> EvaluationConfig:
         if self.estimator not in (AUTO, "native") and not self.n_features:
             raise ValueError(
-                f"`n_features` is needed by estimator {self.estimator_name}, e.g. n_features: [10, 20, 50]"
+                f"`n_features` is needed by estimator {self.estimator_name}, e.g. n_features: [10,"
+                " 20, 50]"
             )
         if list(self.n_features) != sorted(set(self.n_features)):
             raise ValueError(f"`n_features` {list(self.n_features)} must increase, without repeats")
@@ -383,7 +418,9 @@ class EvaluationConfig(_Section):
 
     @property
     def rule(self) -> Literal["one_se", "best", "mean"]:
-        """Rule that chooses the number of features; native has no numbers of features, and averages the tasks."""
+        """Rule that chooses the number of features; native has no numbers of features, and
+        averages the tasks.
+        """
         return "mean" if self.is_native else self.choose_n
 
     @property
@@ -398,46 +435,55 @@ class EvaluationConfig(_Section):
 
 
 class BlocksConfig(_Section):
-    """Folds for samples that depend on those near them in the file, e.g. a recording, or subjects one after another."""
+    """Folds for samples that depend on those near them in the file, e.g. a recording, or
+    subjects one after another.
+    """
 
     size: Count = 1
-    """Number of consecutive rows that stay together in all folds, and that a permutation test moves as a whole: at
-    least as many as depend on each other."""
+    """Number of consecutive rows that stay together in all folds, and that a permutation test moves
+    as a whole: at least as many as depend on each other."""
     gap: Annotated[int, Field(strict=True, ge=0)] = 0
     """Number of rows on either side of held-out ones that no model of that fold is trained on."""
     forward: Annotated[bool, Field(strict=True)] = False
-    """Whether each fold trains on the rows before the held-out ones only; the first rows are then never tested."""
+    """Whether each fold trains on the rows before the held-out ones only; the first rows are
+    then never tested.
+    """
 
 
 class CVConfig(_Section):
     """Folds of the nested cross-validation."""
 
     outer: OuterFolds = 5
-    """Number of outer folds, whose test sets give the honest scores; `n_samples` leaves one out, a sample, group or
-    block, in each."""
+    """Number of outer folds, whose test sets give the honest scores; `n_samples` leaves one out, a
+    sample, group or block, in each."""
     inner: Folds = 5
     """Number of inner folds of each outer training set, which select its winner."""
     repeats: Annotated[Count, Field(le=1000)] = 1
     """Number of times that the outer splitting is repeated with other folds."""
     train_per_class: Folds | None = None
-    """Number of samples of each class in an outer training set; replaces the outer folds by one random split for each
-    of two or more repeats, which tests all other samples."""
+    """Number of samples of each class in an outer training set; replaces the outer folds by one
+    random split for each of two or more repeats, which tests all other samples."""
     groups: str | None = None
-    """Array or column of the data file with a group for each sample; groups stay whole in all folds. Or
-    `equal samples`: those of one file that are equal in all features are a group, of each task by itself."""
+    """Array or column of the data file with a group for each sample; groups stay whole in all
+    folds. Or `equal samples`: those of one file that are equal in all features are a group, of each
+    task by itself."""
     blocks: BlocksConfig = BlocksConfig()
-    """Folds of whole blocks of consecutive rows, or forward in the file, in place of folds of single samples."""
+    """Folds of whole blocks of consecutive rows, or forward in the file, in place of folds of
+    single samples.
+    """
     plan: str | None = None
     """Path of the plan.json of another study, whose folds are used."""
     final: Annotated[bool, Field(strict=True)] = True
-    """Whether a final fold selects a configuration and fits it on all samples; without it there are scores and the
-    rankings of the outer folds, but no model and no ranking of the features by it."""
+    """Whether a final fold selects a configuration and fits it on all samples; without it there are
+    scores and the rankings of the outer folds, but no model and no ranking of the features by
+    it."""
 
     @model_validator(mode="after")
     def _two_outer_folds(self) -> CVConfig:
         if self.train_per_class is not None and self.repeats == 1:
             raise ValueError(
-                "`train_per_class` draws one outer training set a repeat; give two or more, e.g. repeats: 10"
+                "`train_per_class` draws one outer training set a repeat; give two or more, e.g."
+                " repeats: 10"
             )
         return self
 
@@ -445,7 +491,8 @@ class CVConfig(_Section):
     def _one_way_to_leave_one_out(self) -> CVConfig:
         if self.outer == "n_samples" and (self.repeats > 1 or self.train_per_class is not None):
             raise ValueError(
-                "`outer: n_samples` has one way to leave each sample out; leave `repeats` and `train_per_class` out"
+                "`outer: n_samples` has one way to leave each sample out; leave `repeats` and"
+                " `train_per_class` out"
             )
         if self.outer == "n_samples" and self.blocks.forward:
             raise ValueError("`blocks.forward` needs a number of folds; give `outer` one")
@@ -469,45 +516,55 @@ class SearchConfig(_Section):
     """Configurations that are tried, and the time and resources for them."""
 
     method: Literal["grid", "path", "random", "sobol", "tpe"] = "grid"
-    """Way in which configurations are proposed: path tries those of grid, all of them in one trial of each training
-    set, for solvers that reuse what they find from one to the next; tpe learns from earlier scores, on each outer fold
-    separately."""
+    """Way in which configurations are proposed: path tries those of grid, all of them in one trial
+    of each training set, for solvers that reuse what they find from one to the next; tpe learns
+    from earlier scores, on each outer fold separately."""
     num_samples: Annotated[Count, Field(le=MOST_CONFIGURATIONS)] | None = None
     """Largest number of configurations that are tried; with tpe, on each outer fold."""
     configurations: Annotated[tuple[str, ...] | None, BeforeValidator(tried_configurations)] = None
-    """Path of a study's manifest.json, or the ids that it lists as tried: only these configurations are tried, which
-    repeats a search that its time budget ended; for grid, random and sobol without early stopping."""
+    """Path of a study's manifest.json, or the ids that it lists as tried: only these configurations
+    are tried, which repeats a search that its time budget ended; for grid, random and sobol without
+    early stopping."""
     early_stopping: Literal["asha"] | None = None
-    """Successive halving by the solver's iterations: a trial that is not among the best 1 / reduction_factor of its
-    outer fold after grace_period, grace_period * reduction_factor, ... iterations is stopped."""
+    """Successive halving by the solver's iterations: a trial that is not among the best 1 /
+    reduction_factor of its outer fold after grace_period, grace_period * reduction_factor, ...
+    iterations is stopped."""
     grace_period: Count = 3
     """Number of iterations before early stopping may stop a trial."""
     reduction_factor: Annotated[int, Field(strict=True, ge=2)] = 3
-    """Factor by which early stopping reduces the trials, and multiplies the iterations, at each step."""
+    """Factor by which early stopping reduces the trials, and multiplies the iterations, at each
+    step.
+    """
     synchronous: Annotated[bool, Field(strict=True)] = False
-    """Whether a search that learns or stops early does so from whole batches, so that its numbers are the same for any
-    number of workers."""
+    """Whether a search that learns or stops early does so from whole batches, so that its numbers
+    are the same for any number of workers."""
     batch_size: Count = 8
     """Number of trials of a batch of a synchronous search."""
     executor: Literal["ray", "serial", "auto"] = "ray"
-    """Where trials are computed: in worker processes of Ray, or one after the other in the study's own process; the
-    numbers are the same. auto: serial where pilot fits tell that all fits together take less than the start of Ray,
-    else ray, as always on a cluster, with `resources`, and in raysel stability and permute."""
+    """Where trials are computed: in worker processes of Ray, or one after the other in the study's
+    own process; the numbers are the same. auto: serial where pilot fits tell that all fits together
+    take less than the start of Ray, else ray, as always on a cluster, with `resources`, and in
+    raysel stability and permute."""
     max_concurrent: Count | None = None
-    """Largest number of trials that run at once; by default as many as the CPUs and `resources` allow."""
+    """Largest number of trials that run at once; by default as many as the CPUs and `resources`
+    allow.
+    """
     cpus_per_trial: Count = 1
     """Number of CPUs, and of BLAS threads, of a trial."""
     resources: Annotated[dict[str, float] | None, BeforeValidator(resources_from_yaml)] = None
-    """What a trial needs besides its CPUs, for executor ray, e.g. {GPU: 1, memory: 2 GiB, licence: 1}: a number of
-    GPUs, memory in bytes or with a unit, and resources that the nodes of a cluster were given by name. Only as many
-    trials run at once as the nodes have room for."""
+    """What a trial needs besides its CPUs, for executor ray, e.g. {GPU: 1, memory: 2 GiB, licence:
+    1}: a number of GPUs, memory in bytes or with a unit, and resources that the nodes of a cluster
+    were given by name. Only as many trials run at once as the nodes have room for."""
     time_budget: Seconds | None = None
-    """Seconds after which no more configurations are tried; the order of trials is drawn from the seed."""
+    """Seconds after which no more configurations are tried; the order of trials is drawn from
+    the seed.
+    """
     trial_timeout: Seconds | None = None
-    """Seconds for a configuration on one outer fold, after which it counts as failed there; with path, for all
-    configurations on one inner training set. A trial that does not return to Python is ended with its process half as
-    much later, tried twice more and then counts as failed on all of its outer folds. The time in which the process is
-    stopped, e.g. by SIGSTOP, is not counted."""
+    """Seconds for a configuration on one outer fold, after which it counts as failed there; with
+    path, for all configurations on one inner training set. A trial that does not return to Python
+    is ended with its process half as much later, tried twice more and then counts as failed on all
+    of its outer folds. The time in which the process is stopped, e.g. by SIGSTOP, is not
+    counted."""
     max_failures: Annotated[int, Field(strict=True, ge=0)] | None = None
     """Largest number of failed trials, on whichever outer folds, before the study is aborted."""
 
@@ -515,7 +572,8 @@ class SearchConfig(_Section):
     def _possible(self) -> SearchConfig:
         if self.method == "path" and self.early_stopping:
             raise ValueError(
-                "`early_stopping` has nothing to stop on a `path`, which solves a whole grid in one trial"
+                "`early_stopping` has nothing to stop on a `path`, which solves a whole grid in one"
+                " trial"
             )
         if self.configurations and (self.adaptive or self.method == "path"):
             raise ValueError(
@@ -525,8 +583,8 @@ class SearchConfig(_Section):
             raise ValueError("`num_samples` is needed by method tpe, e.g. num_samples: 32")
         if self.resources and self.executor == "serial":
             raise ValueError(
-                f"`resources` ({', '.join(self.resources)}) are for executor ray, and serial computes in the study's "
-                "own process; leave them out, or set executor: ray"
+                f"`resources` ({', '.join(self.resources)}) are for executor ray, and serial"
+                " computes in the study's own process; leave them out, or set executor: ray"
             )
         return self
 
@@ -542,28 +600,34 @@ class SearchConfig(_Section):
 
 
 with warnings.catch_warnings():
-    # pydantic warns that `register` hides the method of abstract base classes, which no configuration needs.
+    # pydantic warns that `register` hides the method of abstract base classes, which no
+    # configuration needs.
     warnings.filterwarnings("ignore", message='Field name "register"')
 
     class TrackingConfig(_Section):
         """MLflow's store and experiment."""
 
         mlflow: bool = True
-        """Whether the study is uploaded to MLflow while it runs; raysel tune --replay DIR uploads it later."""
+        """Whether the study is uploaded to MLflow while it runs; raysel tune --replay DIR
+        uploads it later.
+        """
         uri: str | None = None
-        """Address of MLflow's store; $MLFLOW_TRACKING_URI, else sqlite:///mlflow.db, by default. Credentials in it are
-        used, but not stored: a study that is resumed needs them again, here or in MLFLOW_TRACKING_URI,
-        MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, or PGPASSWORD."""
+        """Address of MLflow's store; $MLFLOW_TRACKING_URI, else sqlite:///mlflow.db, by default.
+        Credentials in it are used, but not stored: a study that is resumed needs them again, here
+        or in MLFLOW_TRACKING_URI, MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD,
+        MLFLOW_TRACKING_TOKEN, or PGPASSWORD."""
         experiment: Annotated[str, Field(min_length=1, max_length=500)] | None = None
         """Name of the MLflow experiment, at most 500 letters; the study's name by default."""
         register: (
             Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=200)] | None
         ) = None
-        """Name of the registered model in MLflow of which each finished study's model becomes a new version: letters,
-        digits, dots, hyphens, underscores and spaces; by default the model is logged, but not registered."""
+        """Name of the registered model in MLflow of which each finished study's model becomes a new
+        version: letters, digits, dots, hyphens, underscores and spaces; by default the model is
+        logged, but not registered."""
 
 
-#: Keys that are left out at their defaults: configurations of before there were these keys keep their hash.
+#: Keys that are left out at their defaults: configurations of before there were these keys keep
+#: their hash.
 _LEFT_OUT = (
     ("cv", "final"),
     ("cv", "blocks"),
@@ -598,12 +662,13 @@ class StudyConfig(_Section):
     tracking: TrackingConfig = TrackingConfig()
     """MLflow's store and experiment."""
     output: Annotated[str, AfterValidator(set_credentials_aside)] | None = None
-    """Directory of the study; raysel-studies/<name>-<time> by default. Or a URI, s3://BUCKET/KEY, gs://BUCKET/KEY or
-    file:///PATH, with options as for dataset.path: the study runs in a temporary folder below $TMPDIR, whose changed
-    files are copied to the URI every 5 s or after 10 times what the last copy took, and all of them at the end."""
+    """Directory of the study; raysel-studies/<name>-<time> by default. Or a URI, s3://BUCKET/KEY,
+    gs://BUCKET/KEY or file:///PATH, with options as for dataset.path: the study runs in a temporary
+    folder below $TMPDIR, whose changed files are copied to the URI every 5 s or after 10 times what
+    the last copy took, and all of them at the end."""
     pictures: tuple[str, ...] = ("png",)
-    """Formats, of png, svg and pdf, of the pictures written at the end of a study with a final model, beside those of
-    report.html; [] for neither pictures nor report.html."""
+    """Formats, of png, svg and pdf, of the pictures written at the end of a study with a final
+    model, beside those of report.html; [] for neither pictures nor report.html."""
 
     @model_validator(mode="after")
     def _known_formats(self) -> StudyConfig:
@@ -618,8 +683,9 @@ class StudyConfig(_Section):
     def _model_to_register(self) -> StudyConfig:
         if self.tracking.register and not self.cv.final:
             raise ValueError(
-                f"`tracking.register` {self.tracking.register} registers the final model, and `cv.final: false` leaves "
-                "it out; set `cv.final: true`, or leave `tracking.register` out"
+                f"`tracking.register` {self.tracking.register} registers the final model, and"
+                " `cv.final: false` leaves it out; set `cv.final: true`, or leave"
+                " `tracking.register` out"
             )
         return self
 
@@ -662,7 +728,9 @@ class StudyConfig(_Section):
 
     @property
     def hash(self) -> str:
-        """SHA-256 of all that can change a number; where files go, and how many run at once or how long, cannot."""
+        """SHA-256 of all that can change a number; where files go, and how many run at once or
+        how long, cannot.
+        """
         return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
 
     def identity(self) -> dict[str, Any]:

@@ -81,7 +81,10 @@ class LogSpace:
 
 Domain: TypeAlias = Choices | Uniform | RandInt | LogSpace
 
-_FORMS = "a list, {uniform: [low, high]}, {loguniform: [low, high]}, {randint: [low, high]} or {logspace: [low, high, n]}"
+_FORMS = (
+    "a list, {uniform: [low, high]}, {loguniform: [low, high]}, {randint: [low, high]} or"
+    " {logspace: [low, high, n]}"
+)
 
 
 def _is_number(raw: Any) -> bool:
@@ -98,7 +101,8 @@ def scalar_from_yaml(raw: Any) -> Scalar:
         " (infinity is the word inf, for a parameter that takes it)" if raw == float("inf") else ""
     )
     raise ValueError(
-        f"{raw!r} is not a valid value: give a finite number, a word, true or false, or a list of numbers{hint}"
+        f"{raw!r} is not a valid value: give a finite number, a word, true or false, or a list of"
+        f" numbers{hint}"
     )
 
 
@@ -130,7 +134,8 @@ def domain_from_yaml(raw: Any) -> Domain:
         low, high, n = _numbers(kind, bounds, 3)
         if low <= 0 or high <= 0 or n != int(n) or not 1 <= n <= _MOST_VALUES:
             raise ValueError(
-                f"logspace takes two positive bounds and a number of values up to {_MOST_VALUES}, not {bounds!r}"
+                f"logspace takes two positive bounds and a number of values up to {_MOST_VALUES},"
+                f" not {bounds!r}"
             )
         domain = LogSpace(low, high, int(n))
         if len(set(domain.values)) < n:
@@ -151,7 +156,8 @@ def domain_from_yaml(raw: Any) -> Domain:
     if kind == "randint":
         if low != int(low) or high != int(high) or max(abs(low), abs(high)) > 2**53:
             raise ValueError(
-                f"randint {bounds!r}: the bounds must be whole numbers with absolute values up to 2^53"
+                f"randint {bounds!r}: the bounds must be whole numbers with absolute values up to"
+                " 2^53"
             )
         return RandInt(int(low), int(high))
     return Uniform(float(low), float(high), log=kind == "loguniform")

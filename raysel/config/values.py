@@ -1,4 +1,6 @@
-"""Values of keys that are checked by functions: resources of a trial, class labels, ids of tried configurations."""
+"""Values of keys that are checked by functions: resources of a trial, class labels, ids of tried
+configurations.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from raysel.core.errors import suggestion
 _UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
     f"{prefix}iB": 2 ** (10 * power) for power, prefix in enumerate("KMGT", start=1)
 }
-#: Names that Ray gives a meaning of its own, in the spelling that Ray knows, and in small letters for a comparison.
+#: Names that Ray gives a meaning of its own, in the spelling that Ray knows, and in small letters
+#: for a comparison.
 _KNOWN = {"gpu": "GPU", "gpus": "GPU", "memory": "memory", "mem": "memory", "ram": "memory"}
 _RESERVED = ("node:", "object_store_memory", "bundle")
 
@@ -26,7 +29,8 @@ def resources_from_yaml(raw: Any) -> dict[str, float] | None:
         return None
     if not isinstance(raw, dict):
         raise ValueError(
-            f"{raw!r} is not a mapping: give a name and an amount of each, e.g. {{GPU: 1, memory: 2 GiB}}"
+            f"{raw!r} is not a mapping: give a name and an amount of each, e.g. {{GPU: 1, memory: 2"
+            " GiB}"
         )
     return {
         _name(name): _memory(value) if name == "memory" else _amount(name, value)
@@ -47,7 +51,8 @@ def _name(name: Any) -> str:
         raise ValueError(f"`{name}` has a key of its own: set search.cpus_per_trial")
     if name.startswith(_RESERVED):
         raise ValueError(
-            f"`{name}` is a resource that Ray keeps for itself: give GPU, memory or a name of your own"
+            f"`{name}` is a resource that Ray keeps for itself: give GPU, memory or a name of"
+            " your own"
         )
     known = _KNOWN.get(name.lower().removeprefix("num_"), name)
     if known != name:
@@ -127,7 +132,8 @@ def class_label(value: Any) -> str | int:
     if isinstance(value, str) or type(value) is int:
         return value
     raise ValueError(
-        f"{value!r} is not a class: give its name, in quotes if it is yes, no, true or false, or its number"
+        f"{value!r} is not a class: give its name, in quotes if it is yes, no, true or false, or"
+        " its number"
     )
 
 
@@ -169,13 +175,15 @@ def renamed_judge(raw: Any) -> Any:
 
 
 def judge_from_yaml(value: Any) -> Any:
-    """What scores the best features: a short name, or a section, of which a dotted name alone is the shortest."""
+    """What scores the best features: a short name, or a section, of which a dotted name alone is
+    the shortest.
+    """
     if isinstance(value, str) and "." in value:
         return {"name": value}
     if isinstance(value, str) and value not in ("auto", "native", "knn", "linear_svm", "ridge"):
         raise ValueError(
-            "Input should be 'auto', 'native', 'knn', 'linear_svm', 'ridge' or the dotted name of a class, e.g. "
-            f"sklearn.linear_model.LogisticRegression, not {value!r}"
+            "Input should be 'auto', 'native', 'knn', 'linear_svm', 'ridge' or the dotted name of"
+            f" a class, e.g. sklearn.linear_model.LogisticRegression, not {value!r}"
         )
     return value
 

@@ -1,6 +1,8 @@
-"""Types of arrays, blocks of their columns, and scikit-learn's validation of samples and parameters.
+"""Types of arrays, blocks of their columns, and scikit-learn's validation of samples and
+parameters.
 
-scikit-learn's private modules and experimental API are imported here only, as a new version may move or rename them.
+scikit-learn's private modules and experimental API are imported here only, as a new version may
+move or rename them.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class RowBlocks(Protocol):
 
 
 def is_quantity(y: LabelArray) -> bool:
-    """Return whether y, as a data set stores it, is one or several quantities: floating-point numbers."""
+    """Return whether y, as a data set stores it, is one or several quantities: floating-point
+    numbers.
+    """
     return y.dtype.kind == "f"
 
 
@@ -47,10 +51,11 @@ _WIDTH = 2**12
 
 
 def column_blocks(X: FloatArray) -> Iterator[FloatArray]:
-    """Yield the columns of an array in blocks, so that copies of all of them are never held at once.
+    """Yield the columns of an array in blocks, so that copies of all of them are never held at
+    once.
 
-    What is computed of each column is the same to the last bit: no block has one column alone, over which NumPy adds
-    in another order.
+    What is computed of each column is the same to the last bit: no block has one column alone, over
+    which NumPy adds in another order.
     """
     n_blocks = -(-X.shape[1] // _WIDTH)
     bounds = [X.shape[1] * i // max(1, n_blocks) for i in range(n_blocks + 1)]

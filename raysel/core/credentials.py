@@ -1,4 +1,6 @@
-"""Credentials in URIs: removed from all that is written or shown, and kept in the memory of this process only."""
+"""Credentials in URIs: removed from all that is written or shown, and kept in the memory of this
+process only.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from urllib.parse import unquote, unquote_plus
 #: Text in place of removed credentials.
 HIDDEN = "***"
 
-#: Environment variables that give MLflow or a database credentials; MLFLOW_TRACKING_URI may hold some.
+#: Environment variables that give MLflow or a database credentials; MLFLOW_TRACKING_URI may hold
+#: some.
 SECRET_VARIABLES = (
     "MLFLOW_TRACKING_URI",
     "MLFLOW_TRACKING_USERNAME",
@@ -25,10 +28,12 @@ SECRET_VARIABLES = (
 
 #: Of bounded length, as all that is searched for at each letter of a text, whose length is not.
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{0,40}://"
-#: A URI within a text: up to a space, or to the next URI of a list. A path object makes one slash of two.
+#: A URI within a text: up to a space, or to the next URI of a list. A path object makes one slash
+#: of two.
 _URI = re.compile(rf"({_SCHEME}?)((?:(?![,;|'\"()\[\]{{}}<>]{{1,10}}{_SCHEME}?)\S)*)")
 _WHOLE_URI = re.compile(rf"\s*({_SCHEME})(.*)", re.DOTALL)
-#: Schemes whose user information ends at the first slash; in a database's URI a password may hold one.
+#: Schemes whose user information ends at the first slash; in a database's URI a password may hold
+#: one.
 _OF_WEB = re.compile(r"https?|s3a?|gs|gcs|abfss?|az|wasbs?|hdfs|s?ftp|ssh")
 _PARAMETER = re.compile(r"(^|[\s?&;,'\"({\[])([\w.%+-]+)=([^&\s]+)")
 _SECRET_NAME = re.compile(
@@ -58,7 +63,8 @@ def keep_credentials(uri: str) -> str:
     stored = match[1] + _hide_user(match[1], match[2])
     place, mark, query = stored.partition("?")
     if mark:
-        stored = f"{place}?{'&'.join(_WHOLE_PARAMETER.sub(_hide_value, part) for part in query.split('&'))}"
+        shown = [_WHOLE_PARAMETER.sub(_hide_value, part) for part in query.split("&")]
+        stored = f"{place}?{'&'.join(shown)}"
     if stored != uri:
         _kept[stored] = uri
     return stored
@@ -111,7 +117,9 @@ def lacks_credentials(uri: str) -> bool:
 
 
 def to_pipe() -> str:
-    """Return all credentials that this process keeps as one line, for the standard input of a child process."""
+    """Return all credentials that this process keeps as one line, for the standard input of a
+    child process.
+    """
     return json.dumps(_kept) + "\n"
 
 

@@ -17,8 +17,8 @@ _FRAME = re.compile(r'\s*File ".*", line \d+')
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str | None = None) -> str:
-    """Return a question that names the known words that hold an unknown one, or the most similar; else ``otherwise``,
-    by default the known words.
+    """Return a question that names the known words that hold an unknown one, or the most similar;
+    else ``otherwise``, by default the known words.
     """
     names = list(known)
     holding = [name for name in names if len(word) > 2 and word.lower() in name.lower()][:3]
@@ -28,7 +28,9 @@ def suggestion(word: str, known: Iterable[str], otherwise: str | None = None) ->
 
 
 class RayselError(Exception):
-    """Base class of all of raysel's exceptions; their messages hold no credentials and no control characters."""
+    """Base class of all of raysel's exceptions; their messages hold no credentials and no
+    control characters.
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__(
@@ -56,11 +58,15 @@ class RayStartError(StudyError):
 
 
 class StorageError(StudyError, DataError):
-    """Data, a disk or a store failed while a study ran: no trial is to blame, and the study can be resumed."""
+    """Data, a disk or a store failed while a study ran: no trial is to blame, and the study can
+    be resumed.
+    """
 
 
 class HeadLostError(StudyError):
-    """The head node of the Ray cluster is lost; the trials that have ended are kept, and the study can be resumed."""
+    """The head node of the Ray cluster is lost; the trials that have ended are kept, and the
+    study can be resumed.
+    """
 
 
 class DirectoryError(StudyError):
@@ -73,12 +79,13 @@ class UnfinishedStudyError(StudyError):
     def __init__(self, path: Path, n_done: int, n_trials: int) -> None:
         self.n_done, self.n_trials = n_done, n_trials
         super().__init__(
-            f"the study in {path} has not finished: {n_done} of {n_trials} trials are done. Resume it, or open another"
-            " study."
+            f"the study in {path} has not finished: {n_done} of {n_trials} trials are done. Resume"
+            " it, or open another study."
         )
 
 
-#: Errors of the system that no configuration causes: of disks, file servers, and tables of open files.
+#: Errors of the system that no configuration causes: of disks, file servers, and tables of open
+#: files.
 _OF_STORAGE = frozenset(
     {
         *(errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.ENODEV),
@@ -88,7 +95,9 @@ _OF_STORAGE = frozenset(
 
 
 def storage_error(error: BaseException | None) -> StorageError | None:
-    """Return the error of data, disk or store that an error is, or that it was raised from; else None."""
+    """Return the error of data, disk or store that an error is, or that it was raised from; else
+    None.
+    """
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -104,7 +113,9 @@ def storage_error(error: BaseException | None) -> StorageError | None:
 
 
 def raise_storage_error(error: Exception) -> None:
-    """Raise the error of data, disk or store that an error is, or that it was raised from, if there is one."""
+    """Raise the error of data, disk or store that an error is, or that it was raised from, if
+    there is one.
+    """
     found = storage_error(error)
     if found is error:
         raise found

@@ -1,4 +1,6 @@
-"""Files written as a whole, and reading of those that others may have made: regular files, JSON, dataclasses."""
+"""Files written as a whole, and reading of those that others may have made: regular files, JSON,
+dataclasses.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-#: Largest size of a JSON file of a study's directory, in bytes; the folds of a million samples take a tenth of it.
+#: Largest size of a JSON file of a study's directory, in bytes; the folds of a million samples take
+#: a tenth of it.
 _MOST_BYTES = 2**31
 #: What a file is called that is neither a regular file nor a folder.
 _KINDS = {
@@ -36,7 +39,8 @@ Value = TypeVar("Value")
 
 @contextmanager
 def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
-    """Provide a temporary path beside a file, and move it to the path of the file once it is written.
+    """Provide a temporary path beside a file, and move it to the path of the file once it is
+    written.
 
     Readers see the old file or the new one, never a part; if an error occurs, the old one is kept.
     """
@@ -58,9 +62,11 @@ def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
 
 
 def remove_temporary_files(path: Path) -> None:
-    """Remove the temporary files that other processes, which were killed or stopped, have left beside a file.
+    """Remove the temporary files that other processes, which were killed or stopped, have left
+    beside a file.
 
-    A process that goes on then cannot move its own to the path: `atomic_write` raises a FileNotFoundError there.
+    A process that goes on then cannot move its own to the path: `atomic_write` raises a
+    FileNotFoundError there.
     """
     for other in path.parent.glob(f"{glob.escape(_temporary_prefix(path))}{'[0-9a-f]' * 16}"):
         other.unlink(missing_ok=True)
@@ -71,7 +77,9 @@ def _temporary_prefix(path: Path) -> str:
 
 
 def _replace(temporary: Path, path: Path) -> None:
-    """Move a file to a path; NFS may say that it is missing when it has moved it and the answer was lost."""
+    """Move a file to a path; NFS may say that it is missing when it has moved it and the answer
+    was lost.
+    """
     number = temporary.stat().st_ino
     try:
         temporary.replace(path)
@@ -81,7 +89,9 @@ def _replace(temporary: Path, path: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Flush the names in a folder to disk, where the file system can, so that a new file survives a power cut."""
+    """Flush the names in a folder to disk, where the file system can, so that a new file
+    survives a power cut.
+    """
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -91,7 +101,9 @@ def flush_folder(folder: Path) -> None:
 
 
 def read_again(read: Callable[[], Value]) -> Value:
-    """Read a file, and once more if another machine replaced it on the file server during the first time."""
+    """Read a file, and once more if another machine replaced it on the file server during the
+    first time.
+    """
     try:
         return read()
     except OSError as error:
@@ -103,8 +115,9 @@ def read_again(read: Callable[[], Value]) -> Value:
 def result_path(path: str | Path) -> Path:
     """Return the path of a result, which outlives the process.
 
-    The working directory of a job that was submitted to a Ray cluster with one is a copy on the head node, which Ray
-    removes after the job: there, relative paths of results start at the home directory.
+    The working directory of a job that was submitted to a Ray cluster with one is a copy on the
+    head node, which Ray removes after the job: there, relative paths of results start at the home
+    directory.
     """
     in_job = "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and "working_dir_files" in Path.cwd().parts
     return Path.home() / path if in_job else Path(path)
@@ -140,8 +153,8 @@ def remove_results(paths: Iterable[Path]) -> None:
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Open a file, but no symbolic link, pipe or device, by which another file would be read or written, or none
-    end.
+    """Open a file, but no symbolic link, pipe or device, by which another file would be read or
+    written, or none end.
     """
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -183,8 +196,8 @@ _FILES = (".json", ".jsonl", ".yaml", ".csv", ".parquet", ".npy", ".npz", ".skop
 def check_entries(folder: Path, names: Iterable[str]) -> None:
     """Check that entries of a folder, and all that lies in them, are regular files or folders.
 
-    A symbolic link could lead a reader or a writer to any other file; a pipe or a device would not let it end. A folder
-    in place of a file would be found when others are written or sent already.
+    A symbolic link could lead a reader or a writer to any other file; a pipe or a device would not
+    let it end. A folder in place of a file would be found when others are written or sent already.
     """
     left = [folder / name for name in names]
     while left:
@@ -207,8 +220,9 @@ def check_entries(folder: Path, names: Iterable[str]) -> None:
             raise DirectoryError(f"{entry} cannot be examined: {error.strerror}.") from error
         if kind not in (stat.S_IFREG, stat.S_IFDIR):
             raise DirectoryError(
-                f"{entry} is {_KINDS.get(kind, 'a special file')}, which is not followed in a study's directory, "
-                "because it may lead anywhere; replace it by the file or folder itself, or remove it."
+                f"{entry} is {_KINDS.get(kind, 'a special file')}, which is not followed in a"
+                " study's directory, because it may lead anywhere; replace it by the file or"
+                " folder itself, or remove it."
             )
 
 
@@ -218,7 +232,8 @@ Instance = TypeVar("Instance")
 def instance_of(cls: type[Instance], raw: Any) -> Instance:
     """Make an instance of a dataclass from plain data, whose unknown keys are ignored.
 
-    A ValueError names the first field that is missing or of another type, or a number that is not finite.
+    A ValueError names the first field that is missing or of another type, or a number that is not
+    finite.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - takes a tenth of a second
 

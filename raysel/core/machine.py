@@ -15,12 +15,15 @@ from raysel.core.errors import ConfigError, DataError
 #: Clock that is never set, and on Linux goes on while the machine sleeps.
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _OFFSET = time.time() - time.clock_gettime(_STEADY)
-#: Seconds between two looks at the clock; a process that does not look for three times as long was stopped.
+#: Seconds between two looks at the clock; a process that does not look for three times as long was
+#: stopped.
 _TICK = 1.0
 
 
 def now() -> float:
-    """Return the time in seconds since the epoch, which goes on steadily if the machine's clock is set meanwhile."""
+    """Return the time in seconds since the epoch, which goes on steadily if the machine's clock
+    is set meanwhile.
+    """
     return _OFFSET + time.clock_gettime(_STEADY)
 
 
@@ -54,13 +57,15 @@ _running_time = _RunningTime()
 
 
 def running_seconds() -> float:
-    """Return the time in seconds from an arbitrary start, without the time in which this process was stopped."""
+    """Return the time in seconds from an arbitrary start, without the time in which this process
+    was stopped.
+    """
     return _running_time.seconds()
 
 
 class RunningTimer:
-    """Timer that calls a function in a thread of its own, and does not count the time in which the process was
-    stopped.
+    """Timer that calls a function in a thread of its own, and does not count the time in which the
+    process was stopped.
     """
 
     def __init__(self, seconds: float, function: Callable[[], object]) -> None:
@@ -79,20 +84,25 @@ class RunningTimer:
         self._cancelled.set()
 
 
-#: Environment variable with the most bytes of memory that the content of one data file or model may take.
+#: Environment variable with the most bytes of memory that the content of one data file or model may
+#: take.
 MAX_DATA_BYTES = "RAYSEL_MAX_DATA_BYTES"
 #: Characters of a name of a feature, class or label.
 MOST_CHARACTERS = 1000
-#: Bytes at which each number is counted: samples are used in double precision, whatever the file stores.
+#: Bytes at which each number is counted: samples are used in double precision, whatever the file
+#: stores.
 BYTES_OF_A_NUMBER = 8
 
-#: Reading takes up to four times the size of the samples, e.g. for a table, its columns as one array, and a copy.
+#: Reading takes up to four times the size of the samples, e.g. for a table, its columns as one
+#: array, and a copy.
 _SHARE = 0.25
 _CGROUPS, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def machine_memory() -> int:
-    """Return the memory of the machine, or of the container or job of this process if that is less."""
+    """Return the memory of the machine, or of the container or job of this process if that is
+    less.
+    """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for file in _limit_files():
         with suppress(OSError, ValueError):  # no limit: the file does not exist, or contains "max"
@@ -139,10 +149,10 @@ def check_data_bytes(
             "" if os.environ.get(MAX_DATA_BYTES) else ", a quarter of the memory of this machine"
         )
         raise DataError(
-            f"{path}: {what} would take {format_bytes(claimed)} of memory, above the limit of "
-            f"{format_bytes(limit)}{source}. If you trust the file, set the environment variable {MAX_DATA_BYTES} "
-            "to more bytes; a file that is much smaller than what it claims is damaged or an attack."
-            f"{remedy}"
+            f"{path}: {what} would take {format_bytes(claimed)} of memory, above the limit of"
+            f" {format_bytes(limit)}{source}. If you trust the file, set the environment variable"
+            f" {MAX_DATA_BYTES} to more bytes; a file that is much smaller than what it claims is"
+            f" damaged or an attack.{remedy}"
         )
 
 

@@ -1,4 +1,5 @@
-"""Objects of other packages: entry points of estimators, metrics and file readers, and dotted names.
+"""Objects of other packages: entry points of estimators, metrics and file readers, and dotted
+names.
 
 A package is imported only when one of its names is used.
 """
@@ -23,7 +24,9 @@ def plugin_names(group: str) -> list[str]:
 
 
 def plugin_targets(group: str) -> list[str]:
-    """List the objects that other packages register in an entry point group, without importing them."""
+    """List the objects that other packages register in an entry point group, without importing
+    them.
+    """
     registered = _entry_points(group, tuple(sys.path)).values()
     return sorted({point.value.replace(":", ".") for points in registered for point in points})
 
@@ -47,8 +50,9 @@ def warn_of_clash(group: str, name: str, names: Collection[str]) -> None:
     """Warn if another package registers one of raysel's own names; raysel's object is used."""
     if name in names and (points := _entry_points(group, tuple(sys.path)).get(name)):
         warnings.warn(
-            f"{group}: {_package(points[0])} registers {name!r} ({points[0].value}), a name that raysel already uses; "
-            "raysel's own object is used. Register the package's object under another name.",
+            f"{group}: {_package(points[0])} registers {name!r} ({points[0].value}), a name that"
+            " raysel already uses; raysel's own object is used. Register the package's object"
+            " under another name.",
             UserWarning,
             stacklevel=3,
         )
@@ -56,7 +60,9 @@ def warn_of_clash(group: str, name: str, names: Collection[str]) -> None:
 
 @cache
 def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:  # noqa: ARG001
-    """Entry points of a group by name; ``path`` is only part of the cache's key, as ``sys.path`` may change."""
+    """Entry points of a group by name; ``path`` is only part of the cache's key, as ``sys.path``
+    may change.
+    """
     points = entry_points(group=group)
     return {name: tuple(points.select(name=name)) for name in points.names}
 
@@ -78,8 +84,8 @@ def import_dotted(
 ) -> Any:
     """Import the object of a dotted name, e.g. a class of a module or a class nested in another.
 
-    ``key`` of the configuration gives the name. Errors say what to write: ``example``, the ``registered`` names, or
-    those of the objects in the module that are of the wanted kind.
+    ``key`` of the configuration gives the name. Errors say what to write: ``example``, the
+    ``registered`` names, or those of the objects in the module that are of the wanted kind.
     """
     parts = name.split(".")
     if not all(part.isidentifier() for part in parts):
@@ -102,7 +108,9 @@ def import_dotted(
 
 
 def _module_of(name: str, key: str, registered: Collection[str]) -> tuple[ModuleType, str]:
-    """Import the module of a dotted name: its longest prefix that is a module and has the next part."""
+    """Import the module of a dotted name: its longest prefix that is a module and has the next
+    part.
+    """
     path = name.rpartition(".")[0]
     first: Exception | None = None
     prefix = path
@@ -130,6 +138,6 @@ def _not_importable(
     path: str, name: str, key: str, registered: Collection[str], error: BaseException | None
 ) -> ConfigError:
     return ConfigError(
-        f"{key}: {path}, the module of {name}, cannot be imported ({type(error).__name__}: {error}); "
-        f"install it, correct the name, or use one of {', '.join(registered)}."
+        f"{key}: {path}, the module of {name}, cannot be imported ({type(error).__name__}:"
+        f" {error}); install it, correct the name, or use one of {', '.join(registered)}."
     )

@@ -1,6 +1,7 @@
 """Text for people: listings, shortened names, what a terminal may print, last words of a process.
 
-Words that cannot be printed are no reason for a study to end: `Terminal` never raises the errors of its stream.
+Words that cannot be printed are no reason for a study to end: `Terminal` never raises the errors of
+its stream.
 """
 
 from __future__ import annotations
@@ -18,15 +19,19 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-#: Categories of Unicode whose characters are shown as escape sequences: controls, controls of the text direction and
-#: of zero width, halves of surrogate pairs, private and unassigned characters, line and paragraph separators.
+#: Categories of Unicode whose characters are shown as escape sequences: controls, controls of the
+#: text direction and of zero width, halves of surrogate pairs, private and unassigned characters,
+#: line and paragraph separators.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-#: Words longer than this are shortened in the middle: no name, path or address that a person reads is as long.
+#: Words longer than this are shortened in the middle: no name, path or address that a person reads
+#: is as long.
 _LONGEST_WORD = 1000
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
-#: What a spreadsheet takes for the start of a formula, also full-width as in East Asia, and the mark itself.
+#: What a spreadsheet takes for the start of a formula, also full-width as in East Asia, and the
+#: mark itself.
 _FORMULA = (*"=+-@\t\r\n\uff1d\uff0b\uff0d\uff20", "'")
-#: Places in Markdown before the signs that make a picture, a link, the address of one, or an element of HTML.
+#: Places in Markdown before the signs that make a picture, a link, the address of one, or an
+#: element of HTML.
 _OF_MARKDOWN = re.compile(r"(?<=!)(?=\[)|(?<=\])(?=[(\[:])|(?=<[A-Za-z/!?])")
 
 #: What raysel's own texts contain beyond ASCII, for streams of other encodings.
@@ -36,7 +41,8 @@ T = TypeVar("T")
 
 
 def printable(text: str) -> str:
-    r"""Return a text with the characters that a terminal obeys or hides as escape sequences, and long words shortened.
+    r"""Return a text with the characters that a terminal obeys or hides as escape sequences, and
+    long words shortened.
 
     Line breaks stay. Words of more than 1000 letters keep their first and last 500.
     """
@@ -45,7 +51,9 @@ def printable(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text with hidden characters as escape sequences, as `printable` does, and of full length."""
+    """Return a text with hidden characters as escape sequences, as `printable` does, and of full
+    length.
+    """
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
@@ -63,8 +71,9 @@ def _shortened(word: re.Match[str]) -> str:
 def csv_cell(value: T) -> T | str:
     """Return a cell of a CSV file that no spreadsheet takes for a formula.
 
-    A text that starts with =, +, -, @, a tab or a line break gets an apostrophe in front, and so does one that starts
-    with an apostrophe: without one leading apostrophe each is as it was. Numbers stay as they are.
+    A text that starts with =, +, -, @, a tab or a line break gets an apostrophe in front, and so
+    does one that starts with an apostrophe: without one leading apostrophe each is as it was.
+    Numbers stay as they are.
     """
     return (
         f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value
@@ -94,7 +103,9 @@ def listed(names: Iterable[object], most: int = 12) -> str:
 
 
 def mean_and_sd(mean: float, sd: float = math.nan) -> str:
-    """Return a mean score and its standard deviation as text; the mean alone if there is no deviation."""
+    """Return a mean score and its standard deviation as text; the mean alone if there is no
+    deviation.
+    """
     if math.isnan(mean):
         return "undefined"
     return f"{mean:.3f}" if math.isnan(sd) else f"{mean:.3f} ± {sd:.3f}"
@@ -113,20 +124,26 @@ def quoted(name: str, longest: int = 40) -> str:
 
 
 def short_middle(name: str, longest: int) -> str:
-    """Shorten a text to one line of at most ``longest`` characters, keeping its start and its end."""
+    """Shorten a text to one line of at most ``longest`` characters, keeping its start and its
+    end.
+    """
     line = _one_line(name)
     end = (longest - 1) // 2
     return line if len(line) <= longest else f"{line[: longest - 1 - end]}…{line[-end:]}"
 
 
 def hanging(term: str, text: str, indent: int) -> str:
-    """Return a term and a text in two columns, further lines of the text below its first, as a list."""
+    """Return a term and a text in two columns, further lines of the text below its first, as a
+    list.
+    """
     below = "\n".ljust(indent + 1) + "- "
     return f"{term:<{indent}}{text.replace(chr(10), below)}"
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a remark: what to do, in one sentence; further lines have its figures."""
+    """Return the first line of a remark: what to do, in one sentence; further lines have its
+    figures.
+    """
     return text.partition("\n")[0]
 
 
@@ -136,12 +153,16 @@ def joined_lines(text: str) -> str:
 
 
 def _one_line(name: str) -> str:
-    """Join the words of a text by single spaces, and replace what cannot be printed: SVG must not contain it."""
+    """Join the words of a text by single spaces, and replace what cannot be printed: SVG must
+    not contain it.
+    """
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(name.split()))
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    r"""Return a text in which characters that an encoding lacks are replaced, by escape sequences if need be."""
+    r"""Return a text in which characters that an encoding lacks are replaced, by escape
+    sequences if need be.
+    """
     encoding = encoding or "utf-8"
     try:
         text.encode(encoding)
@@ -151,7 +172,9 @@ def encodable(text: str, encoding: str | None) -> str:
 
 
 class _Stream:
-    """Stream of a terminal: what it cannot encode is replaced, and after an error nothing more is written."""
+    """Stream of a terminal: what it cannot encode is replaced, and after an error nothing more
+    is written.
+    """
 
     def __init__(self, stream: IO[str], terminal: Terminal) -> None:
         self._stream, self._terminal = stream, terminal
@@ -185,15 +208,17 @@ def _warn_of_lost_words(error: Exception) -> None:
     reason = getattr(error, "strerror", None) or error
     with suppress(OSError, ValueError, AttributeError):  # there may be no stream for errors
         sys.stderr.write(
-            f"The standard output cannot be written ({reason}): further words are lost, results are not.\n"
+            f"The standard output cannot be written ({reason}): further words are lost, results are"
+            " not.\n"
         )
 
 
 class Terminal(Console):
     r"""Console that shows control characters as escape sequences instead of obeying them.
 
-    Colours, the progress line and the width of lines work as in rich's console; only texts are made `printable`, on a
-    terminal and in a log alike. A stream that cannot be written, e.g. a closed pipe, ends the printing without an error.
+    Colours, the progress line and the width of lines work as in rich's console; only texts are made
+    `printable`, on a terminal and in a log alike. A stream that cannot be written, e.g. a closed
+    pipe, ends the printing without an error.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -248,7 +273,9 @@ def last_words(words: Callable[[], str]) -> Iterator[None]:
 
 
 def end_process(error: Exception) -> NoReturn:
-    """Print an error and the text of `last_words`, and end this process with exit status 1 without any clean-up."""
+    """Print an error and the text of `last_words`, and end this process with exit status 1
+    without any clean-up.
+    """
     with suppress(Exception):  # the process ends in any case
         sys.stderr.write(f"error: {error}\n")
         for words in _WORDS[-1:]:

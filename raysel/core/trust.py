@@ -1,4 +1,6 @@
-"""Trust in model files: beside each one its hash by the key of the account that wrote it, checked before it is opened."""
+"""Trust in model files: beside each one its hash by the key of the account that wrote it,
+checked before it is opened.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import read_regular, write_result
 from raysel.core.storage.working_copy import shown_place
 
-#: Environment variable with the file of a further key that is trusted, as a lab's; the option --trust-key sets it.
+#: Environment variable with the file of a further key that is trusted, as a lab's; the option
+#: --trust-key sets it.
 TRUST_KEY = "RAYSEL_TRUST_KEY"
 #: Hexadecimal digits of a key, and of a hash: HMAC with SHA-256.
 _DIGITS = 64
@@ -50,7 +53,9 @@ def is_trusted(model: Path) -> bool:
 
 
 def _is_signed(model: Path, content: bytes) -> bool:
-    """Return whether the hash beside a model file is that of these bytes by this account's key, or by the further one."""
+    """Return whether the hash beside a model file is that of these bytes by this account's key,
+    or by the further one.
+    """
     try:
         stored = read_regular(hash_file(model.resolve()), 2 * _DIGITS).strip()
     except OSError:
@@ -62,8 +67,8 @@ def check_trust(model: Path, content: bytes, place: str | Path) -> None:
     """Raise a DataError if a model file is not trusted; ``place`` is what the user has to trust."""
     if not _is_signed(model, content):
         raise DataError(
-            f"{model} is not trusted, as this account's key has not signed it: to use it, run python -m raysel.trust "
-            f"{shlex.quote(shown_place(place))}, or give trust=True."
+            f"{model} is not trusted, as this account's key has not signed it: to use it, run"
+            f" python -m raysel.trust {shlex.quote(shown_place(place))}, or give trust=True."
         )
 
 
@@ -73,7 +78,9 @@ def sign(model: Path, content: bytes) -> None:
 
 
 def write_signed(model: Path, content: bytes) -> Path:
-    """Write a model file and its hash; without a key only the file, of which `key_problem` has told."""
+    """Write a model file and its hash; without a key only the file, of which `key_problem` has
+    told.
+    """
     write_result(model, content)
     try:
         sign(model, content)
@@ -93,7 +100,9 @@ def copy_signed(model: Path, target: Path) -> list[Path]:
 
 
 def key_problem() -> str:
-    """Make this account's key if there is none, and return why models cannot be signed; empty if they can."""
+    """Make this account's key if there is none, and return why models cannot be signed; empty if
+    they can.
+    """
     try:
         _own_key(make=True)
     except NoKeyError as error:
@@ -124,7 +133,8 @@ def _further_key() -> bytes:
         return _read_key(path)
     except OSError as error:
         raise ConfigError(
-            f"the key {path}, which --trust-key or {TRUST_KEY} names, cannot be used: {error.strerror}."
+            f"the key {path}, which --trust-key or {TRUST_KEY} names, cannot be used:"
+            f" {error.strerror}."
         ) from error
 
 

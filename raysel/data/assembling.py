@@ -1,4 +1,6 @@
-"""Arrangement of the columns and choice of the samples of a file's raw content, before it becomes a `Dataset`."""
+"""Arrangement of the columns and choice of the samples of a file's raw content, before it
+becomes a `Dataset`.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ def arrange(
     if isinstance(X, TaskBlocks):
         if shape is not None or modalities is not None or modes is not None or order == "F":
             raise DataError(
-                f"{source} holds several tasks and their shapes: leave shape, modes, order and modalities out."
+                f"{source} holds several tasks and their shapes: leave shape, modes, order and"
+                " modalities out."
             )
         layout = raw.layout or Tensor(X.shape[1:])
     else:
@@ -57,7 +60,8 @@ def arrange(
         if modes is not None:
             if not isinstance(layout, Tensor):
                 raise DataError(
-                    f"modes name the axes of arrays, and {source} has {layout.noun}: leave modes out."
+                    f"modes name the axes of arrays, and {source} has {layout.noun}: leave modes"
+                    " out."
                 )
             layout = replace(layout, modes=tuple(modes))
         X = X.reshape(len(X), math.prod(X.shape[1:])) if isinstance(X, np.ndarray) else X
@@ -88,7 +92,9 @@ def arrange(
 
 
 def _apart(raw: RawData, named: Sequence[str]) -> RawData:
-    """Take the columns that are confounds apart from the features: those named, and those that a file stores so."""
+    """Take the columns that are confounds apart from the features: those named, and those that a
+    file stores so.
+    """
     layout, X = raw.layout, raw.X
     stored = layout is not None and layout.n_beside > 0
     if not isinstance(X, np.ndarray) or X.ndim != 2 or not X.size or not (named or stored):
@@ -125,15 +131,16 @@ def _check_samples(X: LabelArray | StoredSamples, source: str) -> None:
     """Check that there are samples, with at least one axis."""
     if len(X.shape) < 2 or 0 in X.shape:
         raise DataError(
-            f"{source}: X is {'empty, ' if 0 in X.shape else ''}of shape {X.shape}; give a non-empty array of shape "
-            "(n, d), (n, h, w) or with more axes."
+            f"{source}: X is {'empty, ' if 0 in X.shape else ''}of shape {X.shape}; give a"
+            " non-empty array of shape (n, d), (n, h, w) or with more axes."
         )
 
 
 def _columns(X: Samples, names: tuple[str, ...], columns: IntArray) -> tuple[Any, tuple[str, ...]]:
     if isinstance(X, StoredSamples):
         raise DataError(
-            "order and only choose columns, and the samples stay in their file: leave in_memory out."
+            "order and only choose columns, and the samples stay in their file: leave in_memory"
+            " out."
         )
     return np.take(X, columns, axis=1), tuple(names[i] for i in columns) if names else ()
 
@@ -144,14 +151,16 @@ def _check_order(
     """Check that samples that are to be read in column-major order have a shape."""
     if modalities is not None or (raw.layout is not None and raw.layout.is_multimodal):
         raise DataError(
-            f"order=F: the columns of {source} are those of modalities, which have no rows; leave it out."
+            f"order=F: the columns of {source} are those of modalities, which have no rows; leave"
+            " it out."
         )
     sides = raw.X.shape[1:]
     if len(sides if shape is None else shape) < 2:
         n_features = math.prod(sides)
         raise DataError(
-            f"order=F: {source} has {n_features} columns, and how many rows a sample has is not known; give shape, "
-            f"height first, e.g. {_factor_pairs(n_features)}. Or leave order out."
+            f"order=F: {source} has {n_features} columns, and how many rows a sample has is not"
+            f" known; give shape, height first, e.g. {_factor_pairs(n_features)}. Or leave order"
+            " out."
         )
 
 
@@ -189,7 +198,8 @@ def _without_missing_labels(raw: RawData, source: str) -> RawData:
 
 def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData:
     """Replace an indicator that has exactly one label for each sample by the classes."""
-    # An indicator from a file by `save_dataset`, which stores the data set's name, remains as it is.
+    # An indicator from a file by `save_dataset`, which stores the data set's name, remains as it
+    # is.
     y = np.asarray(raw.y)
     if (
         raw.target == QUANTITIES
@@ -208,12 +218,15 @@ def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData
     names = _label_names(raw, source)
     if excluded:
         raise DataError(
-            f"exclude_labels: y of {source} has exactly one label in each row, so that its {y.shape[1]} columns are "
-            "classes; use exclude_classes."
+            f"exclude_labels: y of {source} has exactly one label in each row, so that its"
+            f" {y.shape[1]} columns are classes; use exclude_classes."
         )
     columns = ones.argmax(axis=1)
     classes = np.array(names)[columns] if raw.label_names else columns
-    note = f"y of shape {y.shape} has exactly one 1 in each row and is used as classes, one for each column"
+    note = (
+        f"y of shape {y.shape} has exactly one 1 in each row and is used as classes, one for each"
+        " column"
+    )
     return replace(raw, y=classes, label_names=(), notes=(*raw.notes, note))
 
 
@@ -256,8 +269,9 @@ def _choose_classes(
     )
     if len(chosen) < 2:
         raise DataError(
-            f"classes and exclude_classes leave {f'only class {min(chosen)}' if chosen else 'no class'} of {source}; "
-            f"leave two or more of {listed(known)}."
+            "classes and exclude_classes leave"
+            f" {f'only class {min(chosen)}' if chosen else 'no class'} of {source}; leave two or"
+            f" more of {listed(known)}."
         )
     kept = np.array([name in chosen for name in known])[codes]
     return _rows(raw, kept)
@@ -274,7 +288,9 @@ def _rows(raw: RawData, kept: BoolArray) -> RawData:
 
 
 def _class_name(value: Any) -> str:
-    """Name of a class; that of a whole number is the same for every type in which files store numbers."""
+    """Name of a class; that of a whole number is the same for every type in which files store
+    numbers.
+    """
     number = isinstance(value, int | float | np.number | np.bool_) and float(value).is_integer()
     return str(int(value)) if number else str(value)
 
@@ -286,15 +302,18 @@ def _layout(
     order: str,
     source: str,
 ) -> Layout:
-    """Layout of the given modalities or shape, or else the one stored in the file, or else that of the array's axes."""
+    """Layout of the given modalities or shape, or else the one stored in the file, or else that
+    of the array's axes.
+    """
     sides = raw.X.shape[1:]
     n_features = math.prod(sides)
     if modalities is not None:
         parts = Modalities(modalities)
         if parts.n_features != n_features:
             raise DataError(
-                f"modalities={dict(modalities)} have {parts.n_features} columns in total, "
-                f"but {source} has {n_features} features; the numbers of columns must sum to {n_features}."
+                f"modalities={dict(modalities)} have {parts.n_features} columns in total, but"
+                f" {source} has {n_features} features; the numbers of columns must sum to"
+                f" {n_features}."
             )
         return parts
     if shape is None:
@@ -302,8 +321,9 @@ def _layout(
     layout = Tensor(tuple(shape))
     if layout.n_features != n_features:
         raise DataError(
-            f"shape {list(shape)} has {layout.n_features} cells, but {source} has {n_features} features; "
-            f"the product of its sides must be {n_features}, e.g. {_factor_pairs(n_features)}."
+            f"shape {list(shape)} has {layout.n_features} cells, but {source} has {n_features}"
+            f" features; the product of its sides must be {n_features}, e.g."
+            f" {_factor_pairs(n_features)}."
         )
     return layout
 
@@ -313,7 +333,8 @@ def _only(only: Collection[str], layout: Layout, source: str) -> tuple[IntArray,
     widths = layout.parameters().get("modalities")
     if widths is None:
         raise DataError(
-            f"only={list(only)}: {source} has no modalities; leave only out, or name its modalities."
+            f"only={list(only)}: {source} has no modalities; leave only out, or name its"
+            " modalities."
         )
     _check_known("only", only, widths, f"{source} has no modality")
     kept = Modalities({name: width for name, width in widths.items() if name in only})
@@ -327,8 +348,8 @@ def _exclude(raw: RawData, excluded: Collection[str], source: str) -> RawData:
         return raw
     if raw.y.ndim != 2:
         raise DataError(
-            f"exclude_labels requires an indicator, but y of {source} has one label for each sample; remove the "
-            "samples of these labels from the file instead."
+            f"exclude_labels requires an indicator, but y of {source} has one label for each"
+            " sample; remove the samples of these labels from the file instead."
         )
     names = _label_names(raw, source)
     _check_known("exclude_labels", excluded, names, f"{source} has no label")

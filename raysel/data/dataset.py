@@ -1,4 +1,6 @@
-"""Immutable, validated data set: samples, labels and the layout of the columns; and the joining of several as tasks."""
+"""Immutable, validated data set: samples, labels and the layout of the columns; and the joining
+of several as tasks.
+"""
 
 from __future__ import annotations
 
@@ -42,45 +44,52 @@ class Dataset:
     Parameters
     ----------
     X : array of numbers, shape (n_samples, n_features), StoredSamples, or TaskBlocks
-        Samples, finite; `TaskBlocks` if and only if the layout is `Tasks`. Stored as read-only, C-contiguous
-        float64; a writable array is copied. `StoredSamples` stay in their file.
-    y : array of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels), or quantities
-        Labels: integers (stored as int64) or text; ``task/label`` if the layout is `Tasks`. Quantities: finite numbers
-        of shape (n_samples,) or (n_samples, n_quantities), stored as float64.
+        Samples, finite; `TaskBlocks` if and only if the layout is `Tasks`. Stored as read-only,
+        C-contiguous float64; a writable array is copied. `StoredSamples` stay in their file.
+    y : array of shape (n_samples,), or (n_samples, n_labels) of 0 and 1, or quantities
+        Labels: integers (stored as int64) or text; ``task/label`` if the layout is `Tasks`.
+        Quantities: finite numbers of shape (n_samples,) or (n_samples, n_quantities), stored as
+        float64.
     layout : Layout
         Arrangement of the columns, e.g. ``Matrix(32, 32)``.
     name : str, default="data"
         Name in messages and tables; not part of ``content_hash``.
     groups : array of shape (n_samples,), default=None
-        Group of each sample, e.g. a patient or a video. Samples of one group are never split between training
-        and test set. None: every sample may be split from every other.
+        Group of each sample, e.g. a patient or a video. Samples of one group are never split
+        between training and test set. None: every sample may be split from every other.
     feature_names : sequence of str, default=()
         Name of each column. Empty: the default names of the layout.
     label_names : sequence of str, default=()
-        Name of each column of an indicator or of several quantities. Empty: the column numbers. Ignored for one label.
+        Name of each column of an indicator or of several quantities. Empty: the column numbers.
+        Ignored for one label.
     label : str, default=None
         Name of the column or array that the labels come from; not part of ``content_hash``.
     notes : tuple of str, default=()
-        Sentences on what was recognised or left out when the data were read; not part of ``content_hash``.
+        Sentences on what was recognised or left out when the data were read; not part of
+        ``content_hash``.
     categories : mapping of str to sequence of str, default={}
-        Texts of the columns that hold categories, by the column's name; X holds their positions, counted from 0.
+        Texts of the columns that hold categories, by the column's name; X holds their positions,
+        counted from 0.
     unprepared : bool, default=False
-        Whether X may hold NaN for cells without a value, and categories. A study fills and encodes them by the steps
-        of ``dataset.prepare``, fitted on each training set. False again for data that hold neither.
+        Whether X may hold NaN for cells without a value, and categories. A study fills and encodes
+        them by the steps of ``dataset.prepare``, fitted on each training set. False again for data
+        that hold neither.
     target : {"classes", "labels", "quantities"}, default=None
-        Kind of y: one class for each sample, an indicator of labels, or numbers that are predicted as such. None: found
-        from the values, see `raysel.data.targets`.
+        Kind of y: one class for each sample, an indicator of labels, or numbers that are predicted
+        as such. None: found from the values, see `raysel.data.targets`.
     n_unlabelled : int, default=0
-        Number of samples that were left out unasked because their label is NaN; not part of ``content_hash``.
+        Number of samples that were left out unasked because their label is NaN; not part of
+        ``content_hash``.
     places : mapping of str to array of shape (n_samples,), default={}
-        Columns that are no features and tell where each sample was measured; looked at by remarks only, and not part
-        of ``content_hash``.
+        Columns that are no features and tell where each sample was measured; looked at by remarks
+        only, and not part of ``content_hash``.
 
     Raises
     ------
     DataError
-        If the shapes do not match, X holds infinity, values that are not numbers, or NaN unless ``unprepared``, a name
-        is repeated, y or one of its tasks has fewer than two classes, or a quantity is missing or has one value only.
+        If the shapes do not match, X holds infinity, values that are not numbers, or NaN unless
+        ``unprepared``, a name is repeated, y or one of its tasks has fewer than two classes, or a
+        quantity is missing or has one value only.
 
     Examples
     --------
@@ -135,24 +144,27 @@ class Dataset:
         drop_unlabelled: bool = False,
         confounds: Sequence[str] = (),
     ) -> Dataset:
-        """Make a data set of a data frame; the names of its columns become the names of the features.
+        """Make a data set of a data frame; the names of its columns become the names of the
+        features.
 
         Parameters
         ----------
-        frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or any object with ``__arrow_c_stream__``
+        frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or ``__arrow_c_stream__``
             One row for each sample. The index of a pandas data frame is no feature.
         label : str or sequence of str, default=None
-            Column of the labels, or columns of several quantities. None: the column y, label, target or class, in any
-            case.
-        y : array-like of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels), default=None
+            Column of the labels, or columns of several quantities. None: the column y, label,
+            target or class, in any case.
+        y : array-like of shape (n_samples,), or (n_samples, n_labels) of 0 and 1, default=None
             Labels, or one or several quantities, if they are not in the frame.
         groups : str or array-like of shape (n_samples,), default=None
-            Column of the groups (or a level of the index of a pandas data frame), or the groups themselves.
+            Column of the groups (or a level of the index of a pandas data frame), or the groups
+            themselves.
         drop : collection of str, default=()
             Columns that are neither features nor labels.
         name : str, default="data"
             Name of the data set.
-        task, shape, order, modes, modalities, only, classes, exclude_classes, exclude_labels, unprepared, \
+        task, shape, order, modes, modalities, only, classes, exclude_classes, exclude_labels,
+        unprepared, \
 drop_unlabelled, confounds
             As for `load_dataset`.
 
@@ -163,13 +175,14 @@ drop_unlabelled, confounds
         Raises
         ------
         DataError
-            If a name is unknown, no column is that of the labels, or a feature is no number or has missing values,
-            unless ``unprepared``.
+            If a name is unknown, no column is that of the labels, or a feature is no number or has
+            missing values, unless ``unprepared``.
 
         Examples
         --------
         >>> import pandas as pd
-        >>> frame = pd.DataFrame({"age": [61, 45, 70], "weight": [71.5, 80, 64], "diagnosis": ["ad", "cn", "ad"]})
+        >>> frame = pd.DataFrame({"age": [61, 45, 70], "weight": [71.5, 80, 64]})
+        >>> frame["diagnosis"] = ["ad", "cn", "ad"]
         >>> data = Dataset.from_frame(frame, label="diagnosis")
         >>> data.feature_names, data.classes.tolist()
         (('age', 'weight'), ['ad', 'cn'])
@@ -210,11 +223,11 @@ drop_unlabelled, confounds
         raw : RawData
             Content of the file; its arrays may be modified.
         source : str
-            Path or name of the source, for error messages and, without its folder and suffix, as the data set's name
-            if the content has none.
+            Path or name of the source, for error messages and, without its folder and suffix, as
+            the data set's name if the content has none.
         **arrangement
-            ``task``, ``shape``, ``order``, ``modalities``, ``only``, ``classes``, ``exclude_classes``,
-            ``exclude_labels`` and ``confounds`` as for `load_dataset`.
+            ``task``, ``shape``, ``order``, ``modalities``, ``only``, ``classes``,
+            ``exclude_classes``, ``exclude_labels`` and ``confounds`` as for `load_dataset`.
 
         Returns
         -------
@@ -242,7 +255,9 @@ drop_unlabelled, confounds
         )
 
     def describe_target(self) -> str:
-        """Return the kind and number of what is predicted, e.g. ``"3 classes"`` or ``"1 quantity"``."""
+        """Return the kind and number of what is predicted, e.g. ``"3 classes"`` or ``"1
+        quantity"``.
+        """
         if not self.is_regression:
             return f"{len(self.classes)} {self.target}"
         return f"{self.y.shape[1]} quantities" if self.y.ndim == 2 else "1 quantity"
@@ -269,7 +284,9 @@ drop_unlabelled, confounds
 
     @cached_property
     def classes(self) -> LabelArray:
-        """Distinct labels, sorted; for an indicator or several quantities the names of its columns; none for one."""
+        """Distinct labels, sorted; for an indicator or several quantities the names of its
+        columns; none for one.
+        """
         if self.y.ndim == 2:
             return np.array(self.label_names)
         return np.empty(0, dtype=np.str_) if self.is_regression else np.unique(self.y)
@@ -281,7 +298,8 @@ drop_unlabelled, confounds
 
     @cached_property
     def filled(self) -> Samples:
-        """X with the median of its column in place of NaN, and for categories one more; X itself where nothing lacks.
+        """X with the median of its column in place of NaN, and for categories one more; X itself
+        where nothing lacks.
 
         It is looked at by what describes the data, and no model is fitted to it.
         """
@@ -299,7 +317,8 @@ drop_unlabelled, confounds
 
     @cached_property
     def excerpt(self) -> Dataset:
-        """The data set itself or, of samples that stay in their file, some at even distances and one of each class.
+        """The data set itself or, of samples that stay in their file, some at even distances and
+        one of each class.
 
         It is looked at by what describes the data, and no model is fitted to it.
         """
@@ -315,7 +334,9 @@ drop_unlabelled, confounds
         return replace(self, X=self.X[rows].array(), y=self.y[rows], groups=groups, places=places)
 
     def parts(self) -> dict[str, FloatArray]:
-        """Columns of numbers of each modality, of each task on its samples, or of all by the name "", `filled`."""
+        """Columns of numbers of each modality, of each task on its samples, or of all by the
+        name "", `filled`.
+        """
         features = slice(0, self.layout.n_features - self.layout.n_beside)
         slices, blocks = self.layout.slices() or {"": features}, blocks_of(self.filled)
         parts = (
@@ -334,12 +355,16 @@ drop_unlabelled, confounds
 
     @cached_property
     def constant(self) -> BoolArray:
-        """Mask of the features with one value only, over all samples of their task: shape (n_features,)."""
+        """Mask of the features with one value only, over all samples of their task: shape
+        (n_features,).
+        """
         return constant_features(self.X)
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of all but the names of data set and label, and notes; independent of the format of the file."""
+        """SHA-256 of all but the names of data set and label, and notes; independent of the
+        format of the file.
+        """
         digest = hashlib.sha256()
         described: dict[str, Any] = {
             "layout": self.layout.to_json(),
@@ -359,7 +384,8 @@ drop_unlabelled, confounds
             ) in self.X.row_blocks():  # in the order of the samples, which is that of the file
                 digest.update(values.astype("<f8", copy=False).data)
             return digest.hexdigest()
-        # For several tasks the padded array is hashed in pieces, because it may be much larger than the blocks.
+        # For several tasks the padded array is hashed in pieces, because it may be much larger than
+        # the blocks.
         rows = max(1, _HASHED_VALUES // self.n_features)
         for start in range(0, self.n_samples, rows):
             values = dense(self.X[start : start + rows])
@@ -382,14 +408,14 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
     Returns
     -------
     Dataset
-        Data set of layout `Tasks`. Labels and groups read ``task/label``, so that equal labels of two tasks remain
-        different.
+        Data set of layout `Tasks`. Labels and groups read ``task/label``, so that equal labels of
+        two tasks remain different.
 
     Raises
     ------
     DataError
-        If there are fewer than two tasks, a name contains ``/``, a data set is multi-label or has several tasks, or
-        only some data sets have groups.
+        If there are fewer than two tasks, a name contains ``/``, a data set is multi-label or has
+        several tasks, or only some data sets have groups.
 
     Examples
     --------
@@ -406,7 +432,8 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
         )
     if len(tasks) < 2:
         raise DataError(
-            f"tasks holds {len(tasks)} data set(s): give at least two, or use a single data set directly."
+            f"tasks holds {len(tasks)} data set(s): give at least two, or use a single data set"
+            " directly."
         )
     if invalid := [key for key in tasks if SEPARATOR in key]:
         raise DataError(
@@ -419,17 +446,20 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
     grouped = [key for key, data in tasks.items() if data.groups is not None]
     if quantities := [key for key, data in tasks.items() if data.is_regression]:
         raise DataError(
-            f"task {quantities[0]} has a quantity as y; several tasks take one class for each sample."
+            f"task {quantities[0]} has a quantity as y; several tasks take one class for each"
+            " sample."
         )
     if grouped and len(grouped) < len(tasks):
         raise DataError(
-            f"only {', '.join(grouped)} of the tasks have groups; give groups for all tasks or for none."
+            f"only {', '.join(grouped)} of the tasks have groups; give groups for all tasks or for"
+            " none."
         )
     if beside := [
         key for key, data in tasks.items() if data.layout.n_beside and len(data.layout.grid) > 1
     ]:
         raise DataError(
-            f"task {beside[0]} has confounds beside arrays, which several tasks do not take; leave its confounds out."
+            f"task {beside[0]} has confounds beside arrays, which several tasks do not take; leave"
+            " its confounds out."
         )
     shapes = {
         key: data.layout.grid if len(data.layout.grid) > 1 else data.n_features
@@ -441,7 +471,8 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
     )
     if len(blocks) < len(tasks):
         raise DataError(
-            "tasks holds a data set that has several tasks itself: join the single data sets at once."
+            "tasks holds a data set that has several tasks itself: join the single data sets at"
+            " once."
         )
     owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
     return Dataset(
@@ -449,11 +480,11 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
         y=_prefixed({key: data.y for key, data in tasks.items()}),
         layout=layout,
         name=name,
-        groups=_prefixed(
-            {key: data.groups for key, data in tasks.items() if data.groups is not None}
-        )
-        if grouped
-        else None,
+        groups=(
+            _prefixed({key: data.groups for key, data in tasks.items() if data.groups is not None})
+            if grouped
+            else None
+        ),
         feature_names=tuple(
             f"{key}{SEPARATOR}{f}" for key, data in tasks.items() for f in data.feature_names
         ),

@@ -46,7 +46,8 @@ def validated_parts(
     groups = None if groups is None else checked_labels(np.asarray(groups), f"{where}: groups")
     if layout.n_features != X.shape[1]:
         raise DataError(
-            f"{where}: X has {X.shape[1]} columns, but the layout {layout!r} has {layout.n_features} features."
+            f"{where}: X has {X.shape[1]} columns, but the layout {layout!r} has"
+            f" {layout.n_features} features."
         )
     _check_names(names, X.shape[1], where)
     if isinstance(X, np.ndarray):
@@ -55,8 +56,8 @@ def validated_parts(
     for part, values in (("y", y), ("groups", groups), *where_measured.items()):
         if values is not None and len(values) != len(X):
             raise DataError(
-                f"{where}: X has {len(X)} rows but {part} has {len(values)}; "
-                "X must be (n, d) or (n, h, w), with one label and one group for each of the n samples."
+                f"{where}: X has {len(X)} rows but {part} has {len(values)}; X must be (n, d) or"
+                " (n, h, w), with one label and one group for each of the n samples."
             )
     if groups is not None and groups.ndim != 1:
         raise DataError(
@@ -68,8 +69,9 @@ def validated_parts(
         _check_classes(y, where, what)
     if isinstance(X, TaskBlocks) != layout.is_multitask:
         raise DataError(
-            f"{where}: X is of type {type(X).__name__} and the layout is {layout!r}; the layout Tasks "
-            "requires TaskBlocks (see TaskBlocks.from_dense), every other layout requires an array."
+            f"{where}: X is of type {type(X).__name__} and the layout is {layout!r}; the layout"
+            " Tasks requires TaskBlocks (see TaskBlocks.from_dense), every other layout requires"
+            " an array."
         )
     if isinstance(X, TaskBlocks):
         _check_tasks(as_task_blocks(X, layout), y, layout, where)
@@ -104,7 +106,8 @@ def _checked_features(X: np.ndarray, where: str) -> FloatArray:
 def _check_names(names: tuple[str, ...], n_features: int, where: str) -> None:
     if len(names) != n_features:
         raise DataError(
-            f"{where}: there are {len(names)} feature names for {n_features} columns of X; give one each."
+            f"{where}: there are {len(names)} feature names for {n_features} columns of X; give one"
+            " each."
         )
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
@@ -162,8 +165,9 @@ def _check_tasks(X: TaskBlocks, y: LabelArray, layout: Layout, where: str) -> No
             label for label in classes if not str(label).startswith(f"{name}{SEPARATOR}")
         ]:
             raise DataError(
-                f"{where}: task {name!r} has the label {invalid[0]!s}; write '{name}{SEPARATOR}{invalid[0]!s}', "
-                "so that equal labels of two tasks remain different."
+                f"{where}: task {name!r} has the label {invalid[0]!s}; write"
+                f" '{name}{SEPARATOR}{invalid[0]!s}', so that equal labels of two tasks remain"
+                " different."
             )
 
 
@@ -182,9 +186,9 @@ def _check_finite(X: Samples, names: tuple[str, ...], where: str, *, unprepared:
     if len(bad):
         row, column = min(bad.tolist())
         raise DataError(
-            f"{where}: X holds {len(bad)} values that are {what}, the first in row {row}, column {column} (feature "
-            f"'{names[column]}', counted from 0); remove these samples, or let a study fill NaN within its folds, by "
-            "dataset.prepare: [{impute: median}]."
+            f"{where}: X holds {len(bad)} values that are {what}, the first in row {row}, column"
+            f" {column} (feature '{names[column]}', counted from 0); remove these samples, or let a"
+            " study fill NaN within its folds, by dataset.prepare: [{impute: median}]."
         )
     return unprepared and any(bool(np.isnan(block).any()) for _, _, block in parts_of(X))
 
@@ -196,9 +200,10 @@ def _check_stored(X: StoredSamples, names: tuple[str, ...], where: str) -> None:
     for positions, block in X.row_blocks():
         for i, j in np.argwhere(~np.isfinite(block))[:1].tolist():
             raise DataError(
-                f"{where}: X holds values that are NaN or infinite, the first in row {positions[i]}, column {j} "
-                f"(feature '{names[j]}', counted from 0); remove these samples, or leave dataset.in_memory out and "
-                "let a study fill NaN within its folds, by dataset.prepare: [{impute: median}]."
+                f"{where}: X holds values that are NaN or infinite, the first in row"
+                f" {positions[i]}, column {j} (feature '{names[j]}', counted from 0); remove these"
+                " samples, or leave dataset.in_memory out and let a study fill NaN within its"
+                " folds, by dataset.prepare: [{impute: median}]."
             )
 
 
@@ -219,7 +224,8 @@ def _checked_categories(
         return {}
     if not unprepared:
         raise DataError(
-            f"{where}: '{next(iter(texts))}' holds categories, which only data with unprepared=True may have."
+            f"{where}: '{next(iter(texts))}' holds categories, which only data with unprepared=True"
+            " may have."
         )
     for rows, columns, block in parts_of(X):
         for name in set(names[columns]) & set(texts):
@@ -228,8 +234,8 @@ def _checked_categories(
             n = len(texts[name])
             if len(set(texts[name])) < n or (codes.size and not np.isin(codes, np.arange(n)).all()):
                 raise DataError(
-                    f"{where}: column '{name}' of {len(rows)} samples has {n} categories; give different texts, and "
-                    "for each sample the position of its own, or NaN."
+                    f"{where}: column '{name}' of {len(rows)} samples has {n} categories; give"
+                    " different texts, and for each sample the position of its own, or NaN."
                 )
     if unknown := texts.keys() - set(names):
         raise DataError(f"{where}: categories are given for '{min(unknown)}', which is no feature.")

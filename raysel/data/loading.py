@@ -1,4 +1,6 @@
-"""Loading of data sets, from files of all formats and from scikit-learn, and saving as Parquet or Arrow IPC files."""
+"""Loading of data sets, from files of all formats and from scikit-learn, and saving as Parquet
+or Arrow IPC files.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ BUILTIN_NAMES = (*_LOADERS, *_GENERATORS)
 #: Function that reads a file.
 Reader: TypeAlias = Callable[[Path, ReadOptions], RawData]
 
-#: Entry point group in which other packages register readers; the name is the file suffix without the dot.
+#: Entry point group in which other packages register readers; the name is the file suffix without
+#: the dot.
 GROUP = "raysel.readers"
 
 #: Files of spreadsheets and statistics programs, which can write .csv.
@@ -74,15 +77,20 @@ _READERS: dict[str, Reader] = {
     **dict.fromkeys(ARRAY_SUFFIXES, read_arrays),
     **dict.fromkeys(TABLE_SUFFIXES, read_table),
 }
-#: Readers of what holds its labels itself, and where: what to do instead of naming a file of labels.
+#: Readers of what holds its labels itself, and where: what to do instead of naming a file of
+#: labels.
 _LABELLED: dict[Reader, str] = {
-    read_table: "is a table: add the labels to it as a column, row by row, and name the column by label",
-    read_nifti_table: "is a table of volumes: add the labels to it as a column, and name the column by label",
+    read_table: (
+        "is a table: add the labels to it as a column, row by row, and name the column by label"
+    ),
+    read_nifti_table: (
+        "is a table of volumes: add the labels to it as a column, and name the column by label"
+    ),
     read_image_folder: "has a folder for each class, which names it: leave labels out",
 }
 _NIFTI_FILES = (
-    "With a mask, a NIfTI image, the data file is a table with a column of names of NIfTI files (.nii, .nii.gz) and a "
-    "column of labels."
+    "With a mask, a NIfTI image, the data file is a table with a column of names of NIfTI files"
+    " (.nii, .nii.gz) and a column of labels."
 )
 
 
@@ -116,59 +124,68 @@ def load_dataset(
     Parameters
     ----------
     path_or_name : str or Path
-        Name of one of scikit-learn's data sets (digits, iris, wine, breast_cancer or diabetes) or of the generated one
-        (planted-tensor: classes that differ in a block of cells), or path of a file, relative to the working directory
-        or else to ``$RAYSEL_DATA``:
+        Name of one of scikit-learn's data sets (digits, iris, wine, breast_cancer or diabetes) or
+        of the generated one (planted-tensor: classes that differ in a block of cells), or path of a
+        file, relative to the working directory or else to ``$RAYSEL_DATA``:
 
-        - .npz, .mat, .h5 and .hdf5: arrays ``X``, (n, d) or (n, h, w), or an array for each modality, (n, width),
-          under any names, or as ``view_0``, ``view_1``, ... with ``view_names``; and ``y``, (n,), or an indicator
-          ``Y``, (n, labels), with ``label_names``; ``fea`` and ``gnd`` are accepted for ``X`` and ``y``. An ``X``
-          with the samples on its last axis only, (h, w, n), is turned. .h5, .hdf5 and the .mat of MATLAB 7.3 need
-          h5py, ``pip install 'raysel[hdf5]'``. Pickled objects are never loaded, links to other files not followed.
+        - .npz, .mat, .h5 and .hdf5: arrays ``X``, (n, d) or (n, h, w), or an array for each
+          modality, (n, width), under any names, or as ``view_0``, ``view_1``, ... with
+          ``view_names``; and ``y``, (n,), or an indicator ``Y``, (n, labels), with ``label_names``;
+          ``fea`` and ``gnd`` are accepted for ``X`` and ``y``. An ``X`` with the samples on its
+          last axis only, (h, w, n), is turned. .h5, .hdf5 and the .mat of MATLAB 7.3 need h5py,
+          ``pip install 'raysel[hdf5]'``. Pickled objects are never loaded, links to other files not
+          followed.
         - .npy: the array ``X``, with its labels in the file ``labels``.
-        - a folder with one folder for each class, which holds the images of the class: .png, .jpg, .tif, .bmp, .pgm.
-        - .csv, .tsv, .txt, .data, .parquet, .arrow or .feather: a column ``y``, ``label``, ``target`` or
-          ``class`` (in any case), or the one that ``label`` names, or a column ``y.<label>`` for each label; every
-          other column is a feature, of a modality if all are called ``<modality>.<feature>``; or a file written by
-          `save_dataset`. Delimiter, decimal comma, comment lines, and whether there is a header are recognised;
-          columns without one are called ``column0``, ``column1``, ... A text table may be compressed as pandas reads
+        - a folder with one folder for each class, which holds the images of the class: .png, .jpg,
+          .tif, .bmp, .pgm.
+        - .csv, .tsv, .txt, .data, .parquet, .arrow or .feather: a column ``y``, ``label``,
+          ``target`` or ``class`` (in any case), or the one that ``label`` names, or a column
+          ``y.<label>`` for each label; every other column is a feature, of a modality if all are
+          called ``<modality>.<feature>``; or a file written by `save_dataset`. Delimiter, decimal
+          comma, comment lines, and whether there is a header are recognised; columns without one
+          are called ``column0``, ``column1``, ... A text table may be compressed as pandas reads
           it: .csv.gz, .bz2, .xz, .zst, or the only file of a .zip or .tar.
-        - a table of NIfTI files, if ``mask`` is given: a column of their names, .nii or .nii.gz, a column of labels,
-          and optional groups.
+        - a table of NIfTI files, if ``mask`` is given: a column of their names, .nii or .nii.gz, a
+          column of labels, and optional groups.
         - a suffix that another package registers under the entry point ``raysel.readers``.
 
-        Or a URI of such a file or folder, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH: it is copied to this
-        machine unless an earlier copy is current, see `raysel.core.storage.transfer.fetch_data`.
+        Or a URI of such a file or folder, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH: it is
+        copied to this machine unless an earlier copy is current, see
+        `raysel.core.storage.transfer.fetch_data`.
     label : str or sequence of str, default=None
-        Name of the column or array that holds the labels. None: that of the usual names which the file has. Several
-        columns of a table are several quantities.
+        Name of the column or array that holds the labels. None: that of the usual names which the
+        file has. Several columns of a table are several quantities.
     labels : str or Path, default=None
-        File that holds the labels, where the data file, .npy, .npz, .mat, .h5 or .hdf5, holds the samples only: an
-        array in a file of these formats, or a text, .csv or .txt, of one column, or of several with a line of names,
-        of which ``label`` and ``groups`` name one. Refused if the data file has labels.
+        File that holds the labels, where the data file, .npy, .npz, .mat, .h5 or .hdf5, holds the
+        samples only: an array in a file of these formats, or a text, .csv or .txt, of one column,
+        or of several with a line of names, of which ``label`` and ``groups`` name one. Refused if
+        the data file has labels.
     groups : str, default=None
-        Name of the array or column that holds the group of each sample. None: no groups, or those that
-        `save_dataset` stored.
+        Name of the array or column that holds the group of each sample. None: no groups, or those
+        that `save_dataset` stored.
     drop : collection of str, default=()
         Names of columns of a table that are neither features nor labels.
     delimiter : str, default=None
         Character between the cells of a text table. None: recognised from the file.
     mask : str or Path, default=None
-        NIfTI file whose voxels above 0 are the features, where the data file is a table of NIfTI files.
+        NIfTI file whose voxels above 0 are the features, where the data file is a table of NIfTI
+        files.
     task : {"regression", "classification"}, default=None
         Whether the labels are quantities or classes. None: found from their values.
     shape : sequence of int, default=None
         Shape of a sample, e.g. [32, 32]. None: as stored in the file.
     order : {"C", "F"}, default="C"
-        Order in which the columns run through the cells of a sample: C row by row, F column by column, as MATLAB
-        stores matrices. With F the columns are rearranged row by row.
+        Order in which the columns run through the cells of a sample: C row by row, F column by
+        column, as MATLAB stores matrices. With F the columns are rearranged row by row.
     modes : sequence of str, default=None
-        Names of the axes of a sample, e.g. [band, row, column]. None: row and column, or axis0, axis1, ...
+        Names of the axes of a sample, e.g. [band, row, column]. None: row and column, or axis0,
+        axis1, ...
     modalities : mapping of str to int, default=None
-        Name of each modality and its number of columns, in column order. None: as stored in the file.
+        Name of each modality and its number of columns, in column order. None: as stored in the
+        file.
     only : collection of str, default=None
-        Names of the modalities to use; the data set is the one of a file that holds only those, in the file's order.
-        None: all.
+        Names of the modalities to use; the data set is the one of a file that holds only those, in
+        the file's order. None: all.
     classes : collection of str or int, default=None
         Classes whose samples are used. None: all.
     exclude_classes : collection of str or int, default=()
@@ -176,23 +193,27 @@ def load_dataset(
     exclude_labels : collection of str, default=()
         Names of the columns of an indicator to exclude.
     unprepared : bool, default=False
-        Whether to keep cells without a value, as NaN, and columns of text of few values, as `Dataset.categories`, which
-        a study fills and encodes by ``dataset.prepare``. They are refused otherwise.
+        Whether to keep cells without a value, as NaN, and columns of text of few values, as
+        `Dataset.categories`, which a study fills and encodes by ``dataset.prepare``. They are
+        refused otherwise.
     drop_unlabelled : bool, default=False
-        Whether to leave out the rows of a table without a value in the column ``label``, which are refused otherwise.
+        Whether to leave out the rows of a table without a value in the column ``label``, which are
+        refused otherwise.
     confounds : sequence of str, default=()
-        Names, or patterns with ``*``, of columns that are no features but stand beside them, as the last columns of
-        ``X``: what a study takes out or compares with, such as age, sex or site. They are columns of the table, also of
-        one of NIfTI files; arrays of the file, or columns of the file ``labels``; or columns of ``table``.
+        Names, or patterns with ``*``, of columns that are no features but stand beside them, as the
+        last columns of ``X``: what a study takes out or compares with, such as age, sex or site.
+        They are columns of the table, also of one of NIfTI files; arrays of the file, or columns of
+        the file ``labels``; or columns of ``table``.
     table : str or Path, default=None
-        Table that holds the confounds where the data file is none: with a row for each sample in their order, or, for
-        a folder of images, with a column of the path of each image in it.
+        Table that holds the confounds where the data file is none: with a row for each sample in
+        their order, or, for a folder of images, with a column of the path of each image in it.
     params : mapping of str to object, default=None
-        Parameters of a generated data set; of planted-tensor shape, block, n_classes, n_per_class, rank, noise, and
-        seed (0 by default).
+        Parameters of a generated data set; of planted-tensor shape, block, n_classes, n_per_class,
+        rank, noise, and seed (0 by default).
     in_memory : bool, default=True
-        Whether the samples are read into memory. False: those of a Parquet or Arrow file stay in it, and whoever uses
-        them reads a bounded number of rows at a time, see `raysel.data.stored_samples.StoredSamples`.
+        Whether the samples are read into memory. False: those of a Parquet or Arrow file stay in
+        it, and whoever uses them reads a bounded number of rows at a time, see
+        `raysel.data.stored_samples.StoredSamples`.
 
     Returns
     -------
@@ -202,8 +223,8 @@ def load_dataset(
     Raises
     ------
     DataError
-        If the file does not exist, cannot be read, lacks an array or column, or holds invalid values, or if
-        ``path_or_name`` is no path.
+        If the file does not exist, cannot be read, lacks an array or column, or holds invalid
+        values, or if ``path_or_name`` is no path.
 
     Examples
     --------
@@ -214,13 +235,13 @@ def load_dataset(
         is_frame = hasattr(path_or_name, "__arrow_c_stream__")  # of pandas, polars and PyArrow
         instead = "Dataset.from_frame(frame, label=...)" if is_frame else "Dataset(X, y, layout)"
         raise DataError(
-            f"load_dataset takes a path or the name of a built-in data set, not {type(path_or_name).__name__}; call "
-            f"{instead} instead."
+            "load_dataset takes a path or the name of a built-in data set, not"
+            f" {type(path_or_name).__name__}; call {instead} instead."
         )
     if mask is not None and as_uri(path_or_name):
         raise DataError(
-            "a table of NIfTI files cannot be read from a URI, because the files that it names would not be fetched; "
-            "copy the folder to this machine and give its path."
+            "a table of NIfTI files cannot be read from a URI, because the files that it names"
+            " would not be fetched; copy the folder to this machine and give its path."
         )
     place = local_data(path_or_name)
     one = label if label is None or isinstance(label, str) else None
@@ -237,11 +258,13 @@ def load_dataset(
     )
     if not in_memory and unprepared:
         raise DataError(
-            f"in_memory: {place} is prepared, which is done in memory: leave in_memory or prepare out."
+            f"in_memory: {place} is prepared, which is done in memory: leave in_memory or prepare"
+            " out."
         )
     if not in_memory and place in BUILTIN_NAMES:
         raise DataError(
-            f"in_memory: {place} is built in, and no file that samples stay in: leave in_memory out."
+            f"in_memory: {place} is built in, and no file that samples stay in: leave in_memory"
+            " out."
         )
     beside = {key: file for key, file in (("labels", labels), ("mask", mask)) if file is not None}
     if mask is not None and (shape is not None or order == "F" or modalities is not None):
@@ -251,7 +274,8 @@ def load_dataset(
     try:
         if params and place not in _GENERATORS:
             raise DataError(
-                f"params is for generated data sets ({', '.join(_GENERATORS)}); leave it out for {place}."
+                f"params is for generated data sets ({', '.join(_GENERATORS)}); leave it out for"
+                f" {place}."
             )
         if place in _GENERATORS:
             source, raw = _generate(str(place), options, beside, params or {})
@@ -299,7 +323,9 @@ def _read_stored(
 def _read_builtin(
     place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]
 ) -> tuple[str, RawData]:
-    """Read a built-in data set, which has no use for the options of files, and return its name too."""
+    """Read a built-in data set, which has no use for the options of files, and return its name
+    too.
+    """
     name = str(place)
     _refuse_options_of_files(name, options, beside)
     bunch = _LOADERS[name]()
@@ -331,7 +357,8 @@ def _generate(
             not isinstance(n, real) or isinstance(n, bool) or n < 0 for n in numbers
         ):
             raise DataError(
-                f"params.{key}: {value!r} is not {_allowed(known[key])}, as {known[key]!r}, the default."
+                f"params.{key}: {value!r} is not {_allowed(known[key])}, as {known[key]!r}, the"
+                " default."
             )
     given["random_state"] = given.pop("seed")
     try:
@@ -383,7 +410,8 @@ def _read_file(
         options = replace(options, labels=find_data_file(beside["labels"]))
         if reader in _LABELLED:
             raise DataError(
-                f"labels: a file of labels stands beside one of {', '.join(ARRAY_SUFFIXES)}. {path} {_LABELLED[reader]}."
+                f"labels: a file of labels stands beside one of {', '.join(ARRAY_SUFFIXES)}. {path}"
+                f" {_LABELLED[reader]}."
             )
     if options.table is not None and reader in (read_table, read_nifti_table):
         raise DataError(
@@ -406,7 +434,9 @@ def _read_file(
 
 
 def local_data(path_or_name: str | Path) -> str | Path:
-    """Return a data set of `load_dataset` as one of this machine: that at a URI is fetched, another is itself."""
+    """Return a data set of `load_dataset` as one of this machine: that at a URI is fetched,
+    another is itself.
+    """
     uri = as_uri(path_or_name)
     if uri is None:
         return path_or_name
@@ -478,17 +508,19 @@ def _registered_reader(suffix: str) -> Reader:
 def save_dataset(dataset: Dataset, path: str | Path) -> None:
     """Write a data set to a file from which `load_dataset` reads an identical one.
 
-    The file has a column ``X`` with a fixed-shape tensor for each sample, a column ``y`` and, if the data set has
-    groups, a column ``groups``. For several tasks ``X`` holds a list of the values of the sample's own task, and a
-    column ``task`` the position of that task. Layout, feature names, label names, name, the label's name
-    and notes are stored as JSON in the schema's metadata under ``raysel``. The file is written atomically.
+    The file has a column ``X`` with a fixed-shape tensor for each sample, a column ``y`` and, if
+    the data set has groups, a column ``groups``. For several tasks ``X`` holds a list of the values
+    of the sample's own task, and a column ``task`` the position of that task. Layout, feature
+    names, label names, name, the label's name and notes are stored as JSON in the schema's metadata
+    under ``raysel``. The file is written atomically.
 
     Parameters
     ----------
     dataset : Dataset
         Data set to write.
     path : str or Path
-        Path of the file, with suffix .parquet, or .arrow or .feather (Arrow IPC without compression).
+        Path of the file, with suffix .parquet, or .arrow or .feather (Arrow IPC without
+        compression).
 
     Raises
     ------

@@ -21,7 +21,9 @@ from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, as_task_blo
 
 
 def modality_layout(modalities: Mapping[str, int] | None, n_features: int) -> Modalities:
-    """Make the layout of a parameter ``modalities``, of which None is one modality, for this number of features."""
+    """Make the layout of a parameter ``modalities``, of which None is one modality, for this
+    number of features.
+    """
     try:
         layout = Modalities(modalities or {"all": n_features})
     except DataError as error:
@@ -41,10 +43,11 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     modalities : dict of str to int, default=None
         Number of columns of each modality, in column order. None: all columns are one modality.
-    method : {"zscore_sqrt_width", "zscore", "minmax", "row_unit", "none"}, default="zscore_sqrt_width"
-        "zscore": zero mean and unit variance for each feature. "zscore_sqrt_width": z-scores divided by the square
-        root of the modality's number of columns, so that every modality has the same total variance. "minmax": each
-        feature to [0, 1]. "row_unit": each sample to unit l2 norm in each modality. "none": no scaling.
+    method : {"zscore_sqrt_width", "zscore", "minmax", "row_unit", "none"}
+        "zscore": zero mean and unit variance for each feature. "zscore_sqrt_width": z-scores
+        divided by the square root of the modality's number of columns, so that every modality has
+        the same total variance. "minmax": each feature to [0, 1]. "row_unit": each sample to unit
+        l2 norm in each modality. "none": no scaling.
 
     Attributes
     ----------
@@ -145,7 +148,8 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scale samples of several tasks, by one range for all tasks or each feature within its task.
 
-    The input and the output are both `TaskBlocks`, or both arrays with NaN outside the columns of a sample's own task.
+    The input and the output are both `TaskBlocks`, or both arrays with NaN outside the columns of a
+    sample's own task.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -172,7 +176,8 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         blocks = blocks_of(samples)
         if empty := [i for i, block in enumerate(blocks) if not len(block)]:
             raise DataError(
-                f"task {list(self.tasks or [''])[empty[0]]!r} has no samples: give samples of every task."
+                f"task {list(self.tasks or [''])[empty[0]]!r} has no samples: give samples of every"
+                " task."
             )
         self.offset_, self.scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
         if self.method == "unit":
@@ -214,7 +219,8 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.tasks is None:
             if isinstance(features, TaskBlocks):
                 raise ConfigError(
-                    "tasks=None is for one task, but X holds several: name each task with its columns."
+                    "tasks=None is for one task, but X holds several: name each task with its"
+                    " columns."
                 )
             return features
         layout = Tasks(self.tasks)
@@ -234,8 +240,8 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scale all features by one offset and one range, so that the training set lies in [0, 1].
 
-    The transform is ``(X - offset_) / range_``. It preserves the ratios of the features' variances, e.g. of the
-    pixels of an image.
+    The transform is ``(X - offset_) / range_``. It preserves the ratios of the features' variances,
+    e.g. of the pixels of an image.
     """
 
     offset_: float
@@ -277,12 +283,14 @@ def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
             return ModalityScaler(arrangement.get("modalities"), method=name)
         case _:
             raise ConfigError(
-                f"scaling {name!r} is unknown; give unit, zscore, none, zscore_sqrt_width, minmax or row_unit."
+                f"scaling {name!r} is unknown; give unit, zscore, none, zscore_sqrt_width, minmax"
+                " or row_unit."
             )
 
 
 def scale_training(scaler: TransformerMixin, X: Samples) -> Any:
-    """Fit a scaler to a training set and scale it, in place and by blocks of columns where X is an array.
+    """Fit a scaler to a training set and scale it, in place and by blocks of columns where X is an
+    array.
 
     The result and the fitted attributes are those of ``fit_transform`` to the last bit.
     """
@@ -298,12 +306,15 @@ def scale_training(scaler: TransformerMixin, X: Samples) -> Any:
 
 
 def _fitted_to(scaler: TransformerMixin, summary: Summary) -> TransformerMixin:
-    """Fit a scaler to samples of which the statistics are known, by two samples with the same ones."""
+    """Fit a scaler to samples of which the statistics are known, by two samples with the same
+    ones.
+    """
     if not (
         isinstance(scaler, StandardScaler) or getattr(scaler, "method", "").startswith("zscore")
     ):
         return scaler.fit(np.stack([summary.smallest, summary.largest]))
-    # Of a feature that is constant but for rounding scikit-learn leaves the scale at 1, as of one that is constant.
+    # Of a feature that is constant but for rounding scikit-learn leaves the scale at 1, as of one
+    # that is constant.
     rounding = (summary.n_samples * np.abs(summary.mean) * np.finfo(np.float64).eps) ** 2
     deviation = np.sqrt(np.where(summary.variance <= rounding, 0.0, summary.variance))
     fitted = scaler.fit(np.stack([-deviation, deviation]))
@@ -315,7 +326,9 @@ def _fitted_to(scaler: TransformerMixin, summary: Summary) -> TransformerMixin:
 
 
 def scale_in_place(scaler: TransformerMixin, X: Samples) -> Any:
-    """Return samples scaled as ``transform`` scales them, which overwrites an array for the usual scalers."""
+    """Return samples scaled as ``transform`` scales them, which overwrites an array for the
+    usual scalers.
+    """
     if isinstance(X, TableRows):
         return X  # the estimator itself prepares their cells
     if isinstance(X, StoredSamples):

@@ -14,7 +14,9 @@ from raysel.core.errors import DataError
 
 
 class RowSource(Protocol):
-    """A file of samples that is read from its first row to its last; workers get a copy, which reads it again."""
+    """A file of samples that is read from its first row to its last; workers get a copy, which
+    reads it again.
+    """
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -62,8 +64,8 @@ class StoredSamples:
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise DataError(
-            f"{self.source!r} stays in its file (dataset.in_memory: false), and this needs all samples in memory: "
-            "leave dataset.in_memory out, or choose fewer samples."
+            f"{self.source!r} stays in its file (dataset.in_memory: false), and this needs all"
+            " samples in memory: leave dataset.in_memory out, or choose fewer samples."
         )
 
     @property
@@ -86,7 +88,9 @@ class StoredSamples:
         return replace(self, scaler=scaler)
 
     def row_blocks(self) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Read the samples in the order of the file: their positions among these, and values (n_block, n_features)."""
+        """Read the samples in the order of the file: their positions among these, and values
+        (n_block, n_features).
+        """
         rows = np.arange(len(self)) if self.rows is None else self.rows
         order = np.argsort(rows, kind="stable")
         ordered, first = rows[order], 0
@@ -109,7 +113,9 @@ class StoredSamples:
         return values
 
     def computed(self, function: Callable[[FloatArray], LabelArray]) -> LabelArray:
-        """Return what a function gives for blocks of samples, in the order of the samples, (n_samples, ...)."""
+        """Return what a function gives for blocks of samples, in the order of the samples,
+        (n_samples, ...).
+        """
         order, values = zip(
             *((positions, function(block)) for positions, block in self.row_blocks()), strict=True
         )
@@ -131,7 +137,8 @@ class StoredSamples:
             if n == 0:
                 n, smallest, largest, centre, total = k, low, high, mean, squares
                 continue
-            # Chan, Golub and LeVeque's update of means and sums of squares by those of a further block.
+            # Chan, Golub and LeVeque's update of means and sums of squares by those of a further
+            # block.
             difference = mean - centre
             total = total + squares + difference**2 * (n * k / (n + k))
             centre = centre + difference * (k / (n + k))

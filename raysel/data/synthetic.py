@@ -27,10 +27,11 @@ def make_matrix_classification(
 ) -> tuple[Dataset, BoolArray]:
     """Make matrix-shaped samples whose class means differ only in a block of informative cells.
 
-    A sample of class r is ``t_r v' + noise * N(0, 1)``: the mean of its class is a matrix of rank one on the
-    informative rows and columns (drawn at random, not necessarily adjacent) and zero elsewhere. Over the classes, t
-    has mean 0 and standard deviation 1 in each informative row, and ``0.5 <= v <= 1.5``. The class means in an
-    informative cell therefore have a standard deviation of at least 0.5.
+    A sample of class r is ``t_r v' + noise * N(0, 1)``: the mean of its class is a matrix of rank
+    one on the informative rows and columns (drawn at random, not necessarily adjacent) and zero
+    elsewhere. Over the classes, t has mean 0 and standard deviation 1 in each informative row, and
+    ``0.5 <= v <= 1.5``. The class means in an informative cell therefore have a standard deviation
+    of at least 0.5.
     """
     height, width = shape
     if not 2 <= n_classes <= n_samples:
@@ -65,12 +66,14 @@ def make_tensor_classification(
 ) -> tuple[Dataset, BoolArray]:
     """Make samples of any order whose class means differ only in a block of adjacent cells.
 
-    A sample of class r is ``B_r + noise * N(0, 1)``. B_r is a sum of ``rank`` outer products of normal vectors on the
-    block, scaled to a mean square of 1 there, and zero elsewhere. The place of the block is drawn.
+    A sample of class r is ``B_r + noise * N(0, 1)``. B_r is a sum of ``rank`` outer products of
+    normal vectors on the block, scaled to a mean square of 1 there, and zero elsewhere. The place
+    of the block is drawn.
     """
     if len(block) != len(shape) or any(not 1 <= b <= m for b, m in zip(block, shape, strict=False)):
         raise ConfigError(
-            f"block={list(block)} does not fit into shape={list(shape)}: give one side for each axis."
+            f"block={list(block)} does not fit into shape={list(shape)}: give one side for each"
+            " axis."
         )
     for name, value, least in (
         ("n_classes", n_classes, 2),
@@ -95,9 +98,10 @@ def make_tensor_classification(
     X = means[y] + noise * rng.standard_normal((len(y), *shape))
     mask = np.zeros(shape, dtype=bool)
     mask[cells[1:]] = True
-    return Dataset(
-        X.reshape(len(y), -1), y, Tensor(tuple(shape)), name="planted-tensor"
-    ), mask.ravel()
+    return (
+        Dataset(X.reshape(len(y), -1), y, Tensor(tuple(shape)), name="planted-tensor"),
+        mask.ravel(),
+    )
 
 
 def make_multimodal_classification(
@@ -110,12 +114,14 @@ def make_multimodal_classification(
     multilabel: bool = False,
     random_state: int | None = None,
 ) -> tuple[Dataset, BoolArray]:
-    """Make multimodal samples whose class means differ only in the informative features of some modalities.
+    """Make multimodal samples whose class means differ only in the informative features of some
+    modalities.
 
-    A sample is ``sum_r h_r t_r + noise * e``. t_r is drawn for class r in each informative feature, with mean 0 and
-    standard deviation 1 over the classes, and is zero in all other features; h is the indicator of the sample's
-    class, or of its labels. e has unit variance; the share ``shared`` of it is a combination of five factors, with
-    random weights for each feature, that all features of a modality have in common.
+    A sample is ``sum_r h_r t_r + noise * e``. t_r is drawn for class r in each informative feature,
+    with mean 0 and standard deviation 1 over the classes, and is zero in all other features; h is
+    the indicator of the sample's class, or of its labels. e has unit variance; the share ``shared``
+    of it is a combination of five factors, with random weights for each feature, that all features
+    of a modality have in common.
     """
     layout = Modalities(modalities)
     if not 2 <= n_classes <= n_samples:
@@ -163,7 +169,9 @@ def make_multimodal_classification(
 
 
 def _block(n_cells: int, height: int, width: int) -> tuple[int, int]:
-    """Rows and columns of the block of ``n_cells`` cells within height x width that is closest to a square."""
+    """Rows and columns of the block of ``n_cells`` cells within height x width that is closest
+    to a square.
+    """
     pairs = [(rows, n_cells // rows) for rows in range(1, height + 1) if n_cells % rows == 0]
     fits = [(rows, columns) for rows, columns in pairs if 1 <= columns <= width]
     if not fits:

@@ -1,4 +1,6 @@
-"""Samples that an estimator gets as they are: rows of an array or a data frame, with numbers in place of their cells."""
+"""Samples that an estimator gets as they are: rows of an array or a data frame, with numbers in
+place of their cells.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ _WIDTH = 2**10
 class TableRows:
     """Rows of a table with cells that are no finite numbers: text, dates, cells without a value.
 
-    They have the length, ``shape`` and row indexing of an array of numbers, for all that counts or describes samples;
-    choosing rows copies no cell. A column with other cells is the places of its cells among its distinct ones, in
-    their order, with those without a value as the last.
+    They have the length, ``shape`` and row indexing of an array of numbers, for all that counts or
+    describes samples; choosing rows copies no cell. A column with other cells is the places of its
+    cells among its distinct ones, in their order, with those without a value as the last.
     """
 
     #: Array, or data frame of pandas, of all samples.
@@ -90,9 +92,11 @@ class TableRows:
 
     @property
     def filled(self) -> FloatArray:
-        """Numbers of the samples, but of columns of numbers the values, and their medians in cells without one.
+        """Numbers of the samples, but of columns of numbers the values, and their medians in cells
+        without one.
 
-        The places of such cells are whole numbers, another in each row, which tell nothing of the column.
+        The places of such cells are whole numbers, another in each row, which tell nothing of the
+        column.
         """
         values = np.array(self)
         for columns in _alike(self.table):
@@ -116,7 +120,9 @@ class TableRows:
         return replace(self, rows=self.rows[rows])
 
     def held(self, columns: Sequence[int]) -> Self:
-        """Return the samples with one cell in each of some columns: 0 of numbers, else the first in order."""
+        """Return the samples with one cell in each of some columns: 0 of numbers, else the first
+        in order.
+        """
         table, numbers = self.table.copy(), np.array(self.numbers)
         for column in columns:
             first = np.full(len(numbers), numbers[:, column].argmin())
@@ -155,7 +161,9 @@ def _alike(table: Any) -> Iterator[IntArray]:
 
 
 def _columns(table: Any, places: IntArray) -> Any:
-    """Return columns of one type as an array, those of a frame that are no plain numbers as a frame."""
+    """Return columns of one type as an array, those of a frame that are no plain numbers as a
+    frame.
+    """
     if not hasattr(table, "iloc"):
         return table[:, places]
     columns = table.iloc[:, places]
@@ -172,7 +180,9 @@ def _each(columns: Any) -> Iterator[Any]:
 
 
 def _are_numbers(block: Any) -> BoolArray:
-    """Mask of the columns whose cells are all finite and the same in 64-bit floats; shape (n_columns,)."""
+    """Mask of the columns whose cells are all finite and the same in 64-bit floats; shape
+    (n_columns,).
+    """
     if block.dtype.kind == "f":
         return np.isfinite(block).all(axis=0)
     if block.dtype.itemsize < 8:
@@ -181,7 +191,9 @@ def _are_numbers(block: Any) -> BoolArray:
 
 
 def _places(cells: Any) -> IntArray:
-    """Return the place of each cell among the distinct ones of its column; shape (n_rows, n_columns)."""
+    """Return the place of each cell among the distinct ones of its column; shape (n_rows,
+    n_columns).
+    """
     if not isinstance(cells, np.ndarray) or cells.dtype.kind not in "biuf":
         places = np.empty(cells.shape, dtype=np.int64)
         for number, column in enumerate(_each(cells)):
@@ -208,7 +220,9 @@ def _places_of_others(column: Sequence[Any]) -> list[int]:
 
 
 def _key(cell: Any) -> tuple[Any, ...]:
-    """Return what tells and sorts a cell: numbers, then others by their type and text, then those without a value."""
+    """Return what tells and sorts a cell: numbers, then others by their type and text, then
+    those without a value.
+    """
     kind = type(cell).__name__
     if is_empty(cell):
         return (2, kind)

@@ -1,4 +1,6 @@
-"""Kinds of labels: classes, an indicator of labels, or quantities; found from the values where nobody says."""
+"""Kinds of labels: classes, an indicator of labels, or quantities; found from the values where
+nobody says.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +11,23 @@ from raysel.core.errors import DataError
 from raysel.data.task_blocks import read_only
 from raysel.data.whole_numbers import BEYOND_FLOATS, are_rounded
 
-#: Kinds of `Dataset.target`: a class for each sample, an indicator, one or several numbers for each sample.
+#: Kinds of `Dataset.target`: a class for each sample, an indicator, one or several numbers for each
+#: sample.
 TARGETS = CLASSES, LABELS, QUANTITIES = "classes", "labels", "quantities"
 #: Values of the key ``task``, and what they say of y; an indicator is a classification too.
 TASKS_OF_KEY = {"regression": QUANTITIES, "classification": CLASSES}
 
-#: More whole numbers than this are a quantity if most have two samples or one, and this share of them one: such classes
-#: could not be divided among folds.
+#: More whole numbers than this are a quantity if most have two samples or one, and this share of
+#: them one: such classes could not be divided among folds.
 _MOST_CLASSES, _SINGLE = 10, 0.25
 
 
 def checked_target(
     y: LabelArray, target: str | None, where: str, what: str
 ) -> tuple[LabelArray, str, str | None]:
-    """Convert y to what its kind stores, find the kind if it is not given, and say so where it may surprise."""
+    """Convert y to what its kind stores, find the kind if it is not given, and say so where it
+    may surprise.
+    """
     if target not in (None, *TARGETS):
         raise DataError(f"{where}: target={target!r} must be {CLASSES}, {LABELS} or {QUANTITIES}.")
     if target == QUANTITIES or (target is None and looks_like_quantity(y)):
@@ -36,8 +41,8 @@ def checked_target(
                 raise DataError(f"{where}: {note}")
         elif target is None and y.ndim == 1 and (y == np.round(y)).all():
             note = (
-                f"{what} holds {len(np.unique(y))} different whole numbers and is predicted as a quantity; for classes "
-                "set dataset.task: classification"
+                f"{what} holds {len(np.unique(y))} different whole numbers and is predicted as a"
+                " quantity; for classes set dataset.task: classification"
             )
         return floats, QUANTITIES, note
     labels = _as_indicator(checked_labels(y, f"{where}: {what}"))
@@ -45,7 +50,9 @@ def checked_target(
 
 
 def looks_like_quantity(y: LabelArray) -> bool:
-    """Return whether labels are numbers that no classes have: fractions, or whole numbers that hardly repeat."""
+    """Return whether labels are numbers that no classes have: fractions, or whole numbers that
+    hardly repeat.
+    """
     if y.dtype.kind not in "iuf" or not y.size or y.ndim not in (1, 2) or not np.isfinite(y).all():
         return False
     if (y != np.round(y)).any():
@@ -62,8 +69,8 @@ def looks_like_quantity(y: LabelArray) -> bool:
 def _quantities(y: LabelArray, what: str) -> FloatArray:
     if y.dtype.kind not in "biuf":
         raise DataError(
-            f"{what} holds {y.ravel()[0]!s}, which is no number, and regression predicts numbers: name another "
-            "column by label, or leave dataset.task out for classes."
+            f"{what} holds {y.ravel()[0]!s}, which is no number, and regression predicts numbers:"
+            " name another column by label, or leave dataset.task out for classes."
         )
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -71,21 +78,26 @@ def _quantities(y: LabelArray, what: str) -> FloatArray:
 
 
 def check_quantities(y: FloatArray, where: str, what: str) -> None:
-    """Check that quantities are finite and vary. `y` is (n_samples,) or (n_samples, n_quantities)."""
+    """Check that quantities are finite and vary. `y` is (n_samples,) or (n_samples,
+    n_quantities).
+    """
     if y.ndim not in (1, 2) or not y.size:
         raise DataError(
-            f"{where}: y has shape {y.shape}; give one number, or one of each quantity, for each sample."
+            f"{where}: y has shape {y.shape}; give one number, or one of each quantity, for each"
+            " sample."
         )
     if not np.isfinite(y).all():
         row = int(np.argwhere(~np.isfinite(y))[0][0])
         raise DataError(
-            f"{where}: {what} is NaN or infinite in row {row} (counted from 0); leave such samples out."
+            f"{where}: {what} is NaN or infinite in row {row} (counted from 0); leave such samples"
+            " out."
         )
     constant = np.flatnonzero(np.ptp(y.reshape(len(y), -1), axis=0) == 0)
     if constant.size:
         which = what if y.ndim == 1 else f"quantity number {constant[0]} of y"
         raise DataError(
-            f"{where}: {which} has one value only; a quantity that does not vary cannot be predicted."
+            f"{where}: {which} has one value only; a quantity that does not vary cannot be"
+            " predicted."
         )
 
 
@@ -103,13 +115,13 @@ def checked_labels(values: LabelArray, what: str) -> LabelArray:
             if (places := np.argwhere(~np.isfinite(values))).size:
                 place = tuple(places[0].tolist())
                 raise DataError(
-                    f"{what} holds {values[place]} in row {place[0]} (counted from 0), which is no label; leave such "
-                    "samples out."
+                    f"{what} holds {values[place]} in row {place[0]} (counted from 0), which is no"
+                    " label; leave such samples out."
                 )
             invalid = values[integers != values].flat[0]
             raise DataError(
-                f"{what} holds {invalid}, which is no class: give whole numbers or text; a quantity is predicted where "
-                "dataset.task is regression or left out."
+                f"{what} holds {invalid}, which is no class: give whole numbers or text; a quantity"
+                " is predicted where dataset.task is regression or left out."
             )
         return read_only(integers, values)
     if kind in "UT":

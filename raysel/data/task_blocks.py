@@ -33,17 +33,18 @@ class TaskBlocks:
         for i, block in enumerate(arrays):
             if block.ndim != 2 or block.dtype.kind not in "biuf":
                 raise DataError(
-                    f"the block of task {i} has shape {block.shape} and dtype {block.dtype}: give numbers of shape"
-                    " (n_samples, n_features)."
+                    f"the block of task {i} has shape {block.shape} and dtype {block.dtype}: give"
+                    " numbers of shape (n_samples, n_features)."
                 )
         if tasks.ndim != 1 or (tasks.size and tasks.dtype.kind not in "iu"):
             raise DataError(
-                f"tasks has shape {tasks.shape} and dtype {tasks.dtype}: give one whole number for each sample."
+                f"tasks has shape {tasks.shape} and dtype {tasks.dtype}: give one whole number for"
+                " each sample."
             )
         if tasks.size and not 0 <= tasks.min() <= tasks.max() < len(arrays):
             raise DataError(
-                f"tasks runs from {tasks.min()} to {tasks.max()}, but there are {len(arrays)} blocks: give the position"
-                " of a block for each sample."
+                f"tasks runs from {tasks.min()} to {tasks.max()}, but there are {len(arrays)}"
+                " blocks: give the position of a block for each sample."
             )
         counts, lengths = (
             np.bincount(tasks, minlength=len(arrays)).tolist(),
@@ -51,8 +52,8 @@ class TaskBlocks:
         )
         if counts != lengths:
             raise DataError(
-                f"tasks has {counts} samples in each task, but the blocks have {lengths}: give the task of each row of"
-                " the blocks."
+                f"tasks has {counts} samples in each task, but the blocks have {lengths}: give the"
+                " task of each row of the blocks."
             )
         blocks = tuple(
             read_only(np.ascontiguousarray(block, dtype=np.float64), block) for block in arrays
@@ -71,15 +72,15 @@ class TaskBlocks:
                 name for name, has_values in zip(names, filled[wrong[0]], strict=True) if has_values
             ]
             raise DataError(
-                f"sample {wrong[0]} has values in the columns of {len(ones)} tasks {ones} ({wrong.size} samples do"
-                " so): give values for one task and NaN for all others."
+                f"sample {wrong[0]} has values in the columns of {len(ones)} tasks {ones}"
+                f" ({wrong.size} samples do so): give values for one task and NaN for all others."
             )
         tasks = filled.argmax(axis=1)
         expected = layout.n_features - np.array([part.stop - part.start for part in columns])[tasks]
         if (wrong := np.flatnonzero(missing.sum(axis=1) != expected)).size:
             raise DataError(
-                f"sample {wrong[0]} of task {names[tasks[wrong[0]]]!r} has NaN in the columns of its own task: impute"
-                " the values or remove the sample."
+                f"sample {wrong[0]} of task {names[tasks[wrong[0]]]!r} has NaN in the columns of"
+                " its own task: impute the values or remove the sample."
             )
         return cls(tuple(_owned(X[tasks == i, part]) for i, part in enumerate(columns)), tasks)
 
@@ -87,12 +88,15 @@ class TaskBlocks:
         return len(self.tasks)
 
     def __repr__(self) -> str:
-        return f"TaskBlocks({' + '.join(f'{n} x {width}' for n, width in (block.shape for block in self.blocks))})"
+        sizes = [f"{len(block)} x {block.shape[1]}" for block in self.blocks]
+        return f"TaskBlocks({' + '.join(sizes)})"
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        # NumPy would convert it as a sequence; padding may need many times the memory, so it must be explicit.
+        # NumPy would convert it as a sequence; padding may need many times the memory, so it must
+        # be explicit.
         raise TypeError(
-            "TaskBlocks cannot be converted to an array implicitly: call dense() for a NaN-padded array."
+            "TaskBlocks cannot be converted to an array implicitly: call dense() for a NaN-padded"
+            " array."
         )
 
     @property
@@ -122,7 +126,8 @@ class TaskBlocks:
         selected = np.arange(len(self))[rows]
         if selected.ndim != 1:
             raise TypeError(
-                f"TaskBlocks are indexed by a slice, whole numbers or a mask of samples, not by {rows!r}."
+                "TaskBlocks are indexed by a slice, whole numbers or a mask of samples, not by"
+                f" {rows!r}."
             )
         position = np.empty(len(self), dtype=np.int64)
         for places, _, block in self.parts():
@@ -139,7 +144,8 @@ class TaskBlocks:
         return X
 
 
-#: Samples of one task, in memory or in their file, as numbers or as rows of a table, or of several tasks.
+#: Samples of one task, in memory or in their file, as numbers or as rows of a table, or of several
+#: tasks.
 Samples: TypeAlias = FloatArray | StoredSamples | TableRows | TaskBlocks
 
 
@@ -149,7 +155,9 @@ def blocks_of(X: Samples) -> tuple[FloatArray, ...]:
 
 
 def parts_of(X: Samples) -> Iterator[tuple[IntArray, slice, FloatArray]]:
-    """Iterate over the tasks, or all samples as the only one: positions of the samples, their columns and values."""
+    """Iterate over the tasks, or all samples as the only one: positions of the samples, their
+    columns and values.
+    """
     if isinstance(X, TaskBlocks):
         yield from X.parts()
     else:
@@ -173,8 +181,8 @@ def as_task_blocks(X: Samples, layout: Layout) -> TaskBlocks:
         return TaskBlocks.from_dense(np.asarray(X), layout)
     if X.widths != (expected := [part.stop - part.start for part in layout.slices().values()]):
         raise DataError(
-            f"X has tasks of {X.widths} features, but the tasks {list(layout.task_names)} have {expected}: give a"
-            " block for each task, in this order."
+            f"X has tasks of {X.widths} features, but the tasks {list(layout.task_names)} have"
+            f" {expected}: give a block for each task, in this order."
         )
     return X
 
@@ -187,16 +195,20 @@ def constant_features(X: Samples) -> BoolArray:
         return X.constant
     return np.concatenate(
         [
-            ~(np.fmax.reduce(block, axis=0) > np.fmin.reduce(block, axis=0))
-            if len(block)
-            else np.ones(block.shape[1], dtype=bool)
+            (
+                ~(np.fmax.reduce(block, axis=0) > np.fmin.reduce(block, axis=0))
+                if len(block)
+                else np.ones(block.shape[1], dtype=bool)
+            )
             for block in blocks_of(X)
         ]
     )
 
 
 def filled_columns(X: FloatArray, n_categories: Sequence[int]) -> FloatArray:
-    """Replace NaN by the column's median, 0 where it has no value, or by a category more than a column has."""
+    """Replace NaN by the column's median, 0 where it has no value, or by a category more than a
+    column has.
+    """
     filled = X.copy()
     for column in np.flatnonzero(np.isnan(X).any(axis=0)).tolist():
         missing = np.isnan(X[:, column])

@@ -1,1 +1,3 @@
-"""Nested cross-validation: folds, fits in lockstep, scores, choice, configurations that are tried, rankings."""
+"""Nested cross-validation: folds, fits in lockstep, scores, choice, configurations that are
+tried, rankings.
+"""

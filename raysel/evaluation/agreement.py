@@ -1,4 +1,6 @@
-"""Agreement of the outer folds' rankings with each other, and of the final model's with their consensus."""
+"""Agreement of the outer folds' rankings with each other, and of the final model's with their
+consensus.
+"""
 
 from __future__ import annotations
 
@@ -69,18 +71,19 @@ class FoldRanks:
 
 @dataclass(frozen=True, eq=False)
 class RankOverlap:
-    """Rank-biased overlap (Webber, Moffat & Zobel 2010, extrapolated) of the rankings of the outer folds.
+    """Rank-biased overlap (Webber, Moffat & Zobel 2010, extrapolated) of the rankings of the outer
+    folds.
 
-    Features without a score are not ranked: a ranking ends with its last feature that has one, and the overlap is
-    extrapolated from there. `raysel.numerics.rankings` holds the equations.
+    Features without a score are not ranked: a ranking ends with its last feature that has one, and
+    the overlap is extrapolated from there. `raysel.numerics.rankings` holds the equations.
     """
 
     #: Number of best features that have 90 % of the weight, by the choice of ``p``.
     n_features: int
     #: Weight of a rank as a share of that of the rank before.
     p: float
-    #: Overlap of each pair of folds: 1 for equal rankings, 0 for rankings without a common feature; NaN where a fold
-    #: gives no feature a score; shape (n_folds, n_folds).
+    #: Overlap of each pair of folds: 1 for equal rankings, 0 for rankings without a common feature;
+    #: NaN where a fold gives no feature a score; shape (n_folds, n_folds).
     values: FloatArray
     #: Names of the folds.
     fold_names: tuple[str, ...]
@@ -106,7 +109,9 @@ class RankOverlap:
 
     @property
     def lowest_pair(self) -> tuple[str, str] | None:
-        """Names of the folds that agree least, the first of equal pairs; None if there is no pair."""
+        """Names of the folds that agree least, the first of equal pairs; None if there is no
+        pair.
+        """
         return min(self.pairs, key=lambda pair: self.pairs[pair], default=None)
 
     @property
@@ -143,7 +148,9 @@ def consensus_scores(folds: FoldRanks) -> FloatArray:
 
 
 def consensus_sentence(ranking: FeatureRanking) -> str:
-    """Say how the final model's best features differ from the best ones of the outer folds' consensus."""
+    """Say how the final model's best features differ from the best ones of the outer folds'
+    consensus.
+    """
     chosen = ranking.top()
     consensus = set(ranking.consensus_top().tolist())
     if not len(chosen):
@@ -153,7 +160,10 @@ def consensus_sentence(ranking: FeatureRanking) -> str:
     if not consensus:
         return "No winner of an outer fold gives a feature a score, so they have no consensus."
     if len(chosen) == int((~ranking.constant).sum()):
-        return f"The final model selects all {len(chosen)} features that are not constant, so no order is compared."
+        return (
+            f"The final model selects all {len(chosen)} features that are not constant, so no order"
+            " is compared."
+        )
     what = (
         f"top {len(chosen)}"
         if len(chosen) == ranking.n_selected
@@ -170,8 +180,8 @@ def consensus_sentence(ranking: FeatureRanking) -> str:
     more = f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else ""
     verb = "is" if len(apart) == 1 else "are"
     return (
-        f"{len(apart)} of the final model's {what} {verb} not in the {other}. Folds (of {ranking.n_folds}) that select "
-        f"{'it' if len(apart) == 1 else 'them'}: {first}{more}."
+        f"{len(apart)} of the final model's {what} {verb} not in the {other}. Folds (of"
+        f" {ranking.n_folds}) that select {'it' if len(apart) == 1 else 'them'}: {first}{more}."
     )
 
 

@@ -67,21 +67,24 @@ def restrict_to(listed: Sequence[Configuration], ids: Collection[str]) -> list[C
     missing = set(ids) - {configuration.id for configuration in listed}
     if missing:
         raise ConfigError(
-            f"search.configurations: {len(missing)} of its {len(ids)} configurations are not in solver.space; "
-            "use the list with the config.yaml of the study that it was written by."
+            f"search.configurations: {len(missing)} of its {len(ids)} configurations are not in"
+            " solver.space; use the list with the config.yaml of the study that it was written by."
         )
     return [configuration for configuration in listed if configuration.id in ids]
 
 
 def corners(params: Mapping[str, Any], space: Mapping[str, Domain]) -> list[Configuration]:
-    """Return the configuration of the first or lowest values of all domains, and the one of the last or highest."""
+    """Return the configuration of the first or lowest values of all domains, and the one of the
+    last or highest.
+    """
     ends = [{key: _quantile(domain, u) for key, domain in space.items()} for u in (0.0, 1.0)]
     return [Configuration({**params, **end}, tuple(space)) for end in ends]
 
 
 def _no_space(method: str) -> ConfigError:
     return ConfigError(
-        f"search.method {method} needs solver.space, e.g. space: {{alpha: {{loguniform: [0.01, 1]}}}}"
+        f"search.method {method} needs solver.space, e.g. space: {{alpha: {{loguniform: [0.01,"
+        " 1]}}"
     )
 
 
@@ -92,16 +95,16 @@ def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> li
             values[key] = range(domain.low, domain.high + 1)
         elif isinstance(domain, Uniform):
             raise ConfigError(
-                f"solver.space.{key}: {domain.to_yaml()} has no grid; give a list or {{logspace: [low, high, n]}}, "
-                "or set search.method to random or sobol."
+                f"solver.space.{key}: {domain.to_yaml()} has no grid; give a list or {{logspace:"
+                " [low, high, n]}, or set search.method to random or sobol."
             )
         else:
             values[key] = domain.values
     size = math.prod(map(len, values.values()))
     if min(num_samples or size, size) > MOST_CONFIGURATIONS or size >= 2**63:
         raise ConfigError(
-            f"solver.space: its grid has {size} points; give shorter lists, or set search.method to random or sobol "
-            f"and search.num_samples to at most {MOST_CONFIGURATIONS}."
+            f"solver.space: its grid has {size} points; give shorter lists, or set search.method to"
+            f" random or sobol and search.num_samples to at most {MOST_CONFIGURATIONS}."
         )
     grid = ParameterGrid(values)
     if num_samples is None or num_samples >= size:

@@ -33,13 +33,15 @@ def score_of_confounds(
     labelled: BoolArray,
     metric_name: str,
 ) -> Callable[[], list[float]] | None:
-    """Return what scores the confounds of a preparation; None without confounds, and for several tasks.
+    """Return what scores the confounds of a preparation; None without confounds, and for several
+    tasks.
 
-    The model is logistic regression of classes and labels, ridge regression of quantities. Numbers are filled by their
-    median and standardised, texts are encoded, all by the training samples. Classes are weighed as they are or equally,
-    whichever scores better on the training samples.
+    The model is logistic regression of classes and labels, ridge regression of quantities. Numbers
+    are filled by their median and standardised, texts are encoded, all by the training samples.
+    Classes are weighed as they are or equally, whichever scores better on the training samples.
 
-    `X` is (n_samples, n_columns), not prepared, `y` (n_samples,) or (n_samples, n_labels), `labelled` (n_samples,).
+    `X` is (n_samples, n_columns), not prepared, `y` (n_samples,) or (n_samples, n_labels),
+    `labelled` (n_samples,).
     """
     columns = np.asarray(getattr(preparation, "no_features", ()))
     if preparation is None or not len(columns) or not isinstance(X, np.ndarray):

@@ -1,4 +1,6 @@
-"""Numbers of features with which the estimator of the evaluation fails, over inner folds and configurations."""
+"""Numbers of features with which the estimator of the evaluation fails, over inner folds and
+configurations.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from raysel.evaluation.records import EstimatorFailure, TrialRecord
 
 @dataclass(frozen=True)
 class FailingNumbers:
-    """Numbers of features with which the estimator, with one setting, fails on as many inner folds."""
+    """Numbers of features with which the estimator, with one setting, fails on as many inner
+    folds.
+    """
 
     n_features: tuple[int, ...]
     #: Setting of the estimator, e.g. ``"C=0.1"``; empty if it has none.
@@ -37,7 +41,9 @@ class FailingNumbers:
 def failing_numbers(
     fits: Iterable[tuple[Hashable, Sequence[EstimatorFailure]]],
 ) -> list[FailingNumbers]:
-    """Count the inner folds on which the estimator fails, from the folds and failures of inner fits, in any order."""
+    """Count the inner folds on which the estimator fails, from the folds and failures of inner
+    fits, in any order.
+    """
     folds: set[Hashable] = set()
     failed: dict[tuple[int, str], set[Hashable]] = defaultdict(set)
     reasons: dict[tuple[int, str], set[str]] = defaultdict(set)

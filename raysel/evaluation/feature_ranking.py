@@ -1,4 +1,6 @@
-"""Ranking of the features by the final model, with the ranks and the stability over the outer folds."""
+"""Ranking of the features by the final model, with the ranks and the stability over the outer
+folds.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,12 @@ def default_n_selected(scored: Sequence[int], n_features: int) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureRanking:
-    """Scores and ranks of the features in the final model, and their ranks in the outer folds' winners.
+    """Scores and ranks of the features in the final model, and their ranks in the outer folds'
+    winners.
 
-    Use `from_folds` to create one. Rank 1 is the best feature; of equal scores the lower index ranks first. A feature
-    has a score if it is above 0; the others share the mean of the last ranks and are never selected.
+    Use `from_folds` to create one. Rank 1 is the best feature; of equal scores the lower index
+    ranks first. A feature has a score if it is above 0; the others share the mean of the last ranks
+    and are never selected.
 
     Parameters
     ----------
@@ -63,17 +67,20 @@ class FeatureRanking:
     fold_names : tuple of str
         Names of the outer folds.
     n_selected : int
-        Largest number of features that count as selected, in the final model and in each outer fold.
+        Largest number of features that count as selected, in the final model and in each outer
+        fold.
     constant : ndarray of bool, shape (d,)
         Mask of the features that have the same value in all samples.
     source : str, default="the final model"
-        Whose scores these are, in words: the final model's, an outer fold's or the consensus of the folds.
+        Whose scores these are, in words: the final model's, an outer fold's or the consensus of the
+        folds.
     chosen_by : str, default=""
         How ``n_selected`` was chosen, in words.
     added : mapping of str to ndarray of shape (d,), default={}
         Further columns of the table by name, e.g. the selection probability of each feature.
     noise : float, optional
-        Stability of as many features by the F-test with permuted labels on the same folds; None if it is not known.
+        Stability of as many features by the F-test with permuted labels on the same folds; None if
+        it is not known.
 
     Examples
     --------
@@ -135,10 +142,11 @@ class FeatureRanking:
         n_selected : int
             Largest number of features that count as selected, from 1 to d.
         coordinates : mapping of str to ndarray of shape (d,), optional
-            Position of each feature in the layout, e.g. its ``row`` and ``column``; none by default.
+            Position of each feature in the layout, e.g. its ``row`` and ``column``; none by
+            default.
         constant : ndarray of bool, shape (d,), optional
-            Mask of the features that have the same value in all samples, none by default. A study records the score 0
-            for them; figures mark them.
+            Mask of the features that have the same value in all samples, none by default. A study
+            records the score 0 for them; figures mark them.
         source : str, default="the final model"
             Whose scores ``final_scores`` are, in words.
         chosen_by : str, default=""
@@ -162,8 +170,8 @@ class FeatureRanking:
         d = len(names)
         if not fold_names or len(fold_scores) != len(fold_names):
             raise DataError(
-                f"there are scores of {len(fold_scores)} outer folds and {len(fold_names)} fold names; "
-                "give scores and a name for each outer fold."
+                f"there are scores of {len(fold_scores)} outer folds and {len(fold_names)} fold"
+                " names; give scores and a name for each outer fold."
             )
         rows = []
         for name, given in zip((source, *fold_names), (final_scores, *fold_scores), strict=True):
@@ -249,7 +257,9 @@ class FeatureRanking:
 
     @property
     def candidates(self) -> BoolArray:
-        """Mask of the columns that can be selected: confounds, which have no place in the layout, cannot."""
+        """Mask of the columns that can be selected: confounds, which have no place in the
+        layout, cannot.
+        """
         kept = np.ones(self.n_features, dtype=bool)
         for axis in self.coordinates.values():
             if axis.dtype.kind in "iu":
@@ -263,7 +273,9 @@ class FeatureRanking:
 
     @property
     def selected(self) -> BoolArray:
-        """Mask of the features that have a score and a rank of at most ``n_selected`` in the final model."""
+        """Mask of the features that have a score and a rank of at most ``n_selected`` in the
+        final model.
+        """
         return self.ranks <= min(self.n_selected, self.n_scored)
 
     @cached_property
@@ -314,12 +326,15 @@ class FeatureRanking:
 
     @cached_property
     def consensus_rank(self) -> FloatArray:
-        """Median rank over the outer folds, where a feature without a score counts as the last of all."""
+        """Median rank over the outer folds, where a feature without a score counts as the last
+        of all.
+        """
         return consensus_ranks(self.fold_ranks, self.fold_n_scored)
 
     @cached_property
     def consensus_place(self) -> FloatArray:
-        """Place of each feature in the consensus, from 1: by its median rank over the outer folds, then by the mean.
+        """Place of each feature in the consensus, from 1: by its median rank over the outer folds,
+        then by the mean.
 
         Equal features share a place, as do those that never have a score.
         """
@@ -330,8 +345,8 @@ class FeatureRanking:
         """Which order the tables have, and which is for a paper, in a sentence."""
         if self.source in self.fold_names:
             return (
-                f"This is the order of {self.source}; for a claim about features print the consensus of the outer "
-                "folds."
+                f"This is the order of {self.source}; for a claim about features print the"
+                " consensus of the outer folds."
             )
         order = "the consensus of the outer folds"
         if SELECTION_PROBABILITY in self.added:
@@ -343,8 +358,8 @@ class FeatureRanking:
     def rank_sd(self) -> FloatArray:
         """Standard deviation of the rank over the outer folds; NaN for a single fold.
 
-        The training sets of the folds overlap, so the ranks of independent samples would vary more: it cannot be used
-        as a standard error.
+        The training sets of the folds overlap, so the ranks of independent samples would vary more:
+        it cannot be used as a standard error.
         """
         if self.n_folds == 1:
             return np.full(self.n_features, np.nan)
@@ -352,15 +367,18 @@ class FeatureRanking:
 
     @property
     def order(self) -> IntArray:
-        """Indices of all features sorted by the source's rank, then by place in the consensus, then by index."""
+        """Indices of all features sorted by the source's rank, then by place in the consensus,
+        then by index.
+        """
         return np.lexsort((self.consensus_place, self.ranks)).astype(np.int64)
 
     @property
     def recommended_order(self) -> IntArray:
-        """Indices of all features in the order that tables have: the one for a claim about features.
+        """Indices of all features in the order that tables have: the one for a claim about
+        features.
 
-        It is that of the selection probability where it is known, then that of the consensus. The table of a single
-        outer fold keeps the order of that fold.
+        It is that of the selection probability where it is known, then that of the consensus. The
+        table of a single outer fold keeps the order of that fold.
         """
         if self.source in self.fold_names:
             return self.order
@@ -412,7 +430,8 @@ class FeatureRanking:
         Returns
         -------
         ndarray of int64
-            Indices of features that have a score in at least one fold; of equal places the lower index is first.
+            Indices of features that have a score in at least one fold; of equal places the lower
+            index is first.
         """
         scored = (self.fold_ranks <= self.fold_n_scored[:, None]).any(axis=0)
         order = np.argsort(self.consensus_place, kind="stable")
@@ -420,7 +439,9 @@ class FeatureRanking:
 
     @property
     def parts(self) -> dict[str, IntArray]:
-        """Indices of the features of each task or modality, by name; empty if there are no such parts."""
+        """Indices of the features of each task or modality, by name; empty if there are no such
+        parts.
+        """
         if self.part_axis is None:
             return {}
         owners = self.coordinates[self.part_axis]
@@ -430,7 +451,9 @@ class FeatureRanking:
 
     @property
     def part_axis(self) -> str | None:
-        """Name of the coordinate that names the part of each feature, its task or modality; None if there is none."""
+        """Name of the coordinate that names the part of each feature, its task or modality; None
+        if there is none.
+        """
         return next(
             (axis for axis, values in self.coordinates.items() if values.dtype.kind == "U"), None
         )
@@ -479,11 +502,12 @@ class FeatureRanking:
         Returns
         -------
         pyarrow.Table
-            Columns ``feature``, ``index``, the coordinates, ``score``, ``rank``, ``rank_in_task`` or
-            ``rank_in_modality`` if there are tasks or modalities, ``rank_<fold>`` for each outer fold,
-            ``selection_frequency`` (share of the outer folds that select the feature among ``n_selected``),
-            ``consensus_rank`` (median rank), ``consensus_place`` and ``rank_sd`` (over the outer folds), then those of
-            ``added``. Features without a score share the mean of the last ranks.
+            Columns ``feature``, ``index``, the coordinates, ``score``, ``rank``, ``rank_in_task``
+            or ``rank_in_modality`` if there are tasks or modalities, ``rank_<fold>`` for each outer
+            fold, ``selection_frequency`` (share of the outer folds that select the feature among
+            ``n_selected``), ``consensus_rank`` (median rank), ``consensus_place`` and ``rank_sd``
+            (over the outer folds), then those of ``added``. Features without a score share the mean
+            of the last ranks.
         """
         order = self.recommended_order[self.candidates[self.recommended_order]]
         columns: dict[str, LabelArray] = {

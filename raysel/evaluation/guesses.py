@@ -13,8 +13,8 @@ from sklearn.utils import check_random_state
 from raysel.core.arrays import FloatArray, LabelArray, is_quantity
 from raysel.numerics.metrics import METRICS, Metric, known_of
 
-#: Names in a record of the guesses of classes and labels: three that are the same for all samples, labels that are
-#: drawn by their shares, and scores that order the samples at random.
+#: Names in a record of the guesses of classes and labels: three that are the same for all samples,
+#: labels that are drawn by their shares, and scores that order the samples at random.
 MOST_FREQUENT, CONSTANT, SHARES, STRATIFIED, RANDOM_ORDER = _OF_LABELS = (
     "most frequent class",
     "best constant class",
@@ -22,8 +22,8 @@ MOST_FREQUENT, CONSTANT, SHARES, STRATIFIED, RANDOM_ORDER = _OF_LABELS = (
     "stratified guess",
     "random order",
 )
-#: The same of quantities: the mean of the training samples where no other constant is better, else the constant with the
-#: best value of the metric over them.
+#: The same of quantities: the mean of the training samples where no other constant is better, else
+#: the constant with the best value of the metric over them.
 MEAN, BEST_CONSTANT = _OF_QUANTITIES = ("mean", "best constant")
 #: Names of all guesses.
 GUESSES: Final = (*_OF_LABELS, *_OF_QUANTITIES)
@@ -41,14 +41,17 @@ _OF_MEAN = (
 _LEVELS = np.linspace(0.0, 1.0, 21)
 #: A constant is better than another by more than this, relatively; less is rounding.
 _EQUAL = 1e-9
-#: Size of the differences that order the samples, as a share of the spread of the values that they are added to.
+#: Size of the differences that order the samples, as a share of the spread of the values that they
+#: are added to.
 _JITTER = 1e-6
 
 _Guess = TypeVar("_Guess")
 
 
 def guesses_for(measure: Metric, y: LabelArray) -> list[str]:
-    """Name the guesses that a metric of these labels is compared with; chance is the best of them."""
+    """Name the guesses that a metric of these labels is compared with; chance is the best of
+    them.
+    """
     ordered = [RANDOM_ORDER] if measure.by_order else []
     if is_quantity(y):
         return [MEAN if measure.name in _OF_MEAN else BEST_CONSTANT, *ordered]
@@ -56,7 +59,8 @@ def guesses_for(measure: Metric, y: LabelArray) -> list[str]:
         # Of raysel's own metrics of classes no constant class is better than the most frequent one.
         same = y.ndim == 1 and measure.name in METRICS
         return [MOST_FREQUENT if same else CONSTANT, STRATIFIED]
-    # A metric of another package may cut scores into classes, of which a random labelling can be the better guess.
+    # A metric of another package may cut scores into classes, of which a random labelling can be
+    # the better guess.
     return [SHARES, *ordered, *([] if measure.is_known else [STRATIFIED])]
 
 
@@ -70,7 +74,8 @@ def guess_score(
 ) -> float:
     """Score a guess on test samples; of random ones the mean over `CHANCE_DRAWS` draws.
 
-    `y_train` is (n_train,), (n_train, n_labels) or (n_train, n_quantities), `y_test` likewise of n_test.
+    `y_train` is (n_train,), (n_train, n_labels) or (n_train, n_quantities), `y_test` likewise of
+    n_test.
     """
     nothing = np.zeros((len(y_train), 1))
     tested = np.zeros((len(y_test), 1))
@@ -99,7 +104,8 @@ def guess_score(
 def _drawn_labels(
     labelling: DummyClassifier, shape: tuple[int, ...], rng: np.random.RandomState, seed: int
 ) -> LabelArray:
-    """Draw what a stratified `DummyClassifier` predicts with this seed, without the checks of a model.
+    """Draw what a stratified `DummyClassifier` predicts with this seed, without the checks of a
+    model.
 
     `shape` is (n_samples,) or (n_samples, n_labels).
     """
@@ -115,7 +121,9 @@ def _drawn_labels(
 
 
 def _constant_guess(name: str, measure: Metric, y: LabelArray) -> Any:
-    """Return the unfitted model of a guess that is the same for all samples, or from which an order is drawn."""
+    """Return the unfitted model of a guess that is the same for all samples, or from which an
+    order is drawn.
+    """
     if name == MEAN:
         return DummyRegressor()
     if is_quantity(y):
@@ -138,7 +146,8 @@ def _mean_over_orders(
 ) -> float:
     """Mean score of equal outputs whose ties are broken at random.
 
-    Each order is drawn with its reverse, so that a metric that is linear in the order has its expectation exactly.
+    Each order is drawn with its reverse, so that a metric that is linear in the order has its
+    expectation exactly.
     """
     rng = np.random.default_rng(random_state)
     values = []
@@ -149,7 +158,8 @@ def _mean_over_orders(
 
 
 def _best_constant_class(measure: Metric, y: LabelArray) -> Any:
-    """Constant prediction with the best score of the training labels; of equal ones the most frequent.
+    """Constant prediction with the best score of the training labels; of equal ones the most
+    frequent.
 
     Of several labels a sample the most frequent ones are predicted, as many of them as score best.
     """
@@ -165,8 +175,9 @@ def _best_constant_class(measure: Metric, y: LabelArray) -> Any:
 def best_constant_value(measure: Metric, y: FloatArray) -> FloatArray:
     """Constant with the best value of a metric over training quantities, of equal ones the mean.
 
-    Tried are the mean and quantiles, and the best one is refined between its neighbours. Several quantities start
-    at their means, or at the same quantile of each, and are then improved one after the other.
+    Tried are the mean and quantiles, and the best one is refined between its neighbours. Several
+    quantities start at their means, or at the same quantile of each, and are then improved one
+    after the other.
 
     `y` is (n_samples,) or (n_samples, n_quantities); returns () or (n_quantities,).
     """
@@ -185,7 +196,9 @@ def best_constant_value(measure: Metric, y: FloatArray) -> FloatArray:
 def _improved(
     start: FloatArray, column: int, tried: FloatArray, value: Callable[[FloatArray], float]
 ) -> FloatArray:
-    """Return the constants of several quantities with a better one for a column, if there is one."""
+    """Return the constants of several quantities with a better one for a column, if there is
+    one.
+    """
 
     def changed(number: float) -> FloatArray:
         new = start.copy()

@@ -1,4 +1,6 @@
-"""What scores the best features: nearest neighbours, a linear SVM, ridge regression, or another estimator."""
+"""What scores the best features: nearest neighbours, a linear SVM, ridge regression, or another
+estimator.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,9 @@ from raysel.evaluation.records import Setting
 
 #: Judges without a dotted name.
 NATIVE, KNN, LINEAR_SVM, RIDGE = JUDGES = ("native", "knn", "linear_svm", "ridge")
-#: Strengths of the penalty of ridge regression that the inner scores choose from. Of n standardised columns that are all
-#: alike the squared singular value is n times their number, so that few columns need little and many smooth ones much.
+#: Strengths of the penalty of ridge regression that the inner scores choose from. Of n standardised
+#: columns that are all alike the squared singular value is n times their number, so that few
+#: columns need little and many smooth ones much.
 ALPHAS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)
 
 _EXAMPLE = "write a dotted name such as sklearn.linear_model.LogisticRegression."
@@ -37,7 +40,9 @@ _EXAMPLE = "write a dotted name such as sklearn.linear_model.LogisticRegression.
 
 @dataclass(frozen=True)
 class Judge:
-    """Estimator that is fitted to the best features and scored; ``native`` is the method's own prediction."""
+    """Estimator that is fitted to the best features and scored; ``native`` is the method's own
+    prediction.
+    """
 
     name: str
     params: Setting = ()
@@ -46,13 +51,17 @@ class Judge:
 
     @classmethod
     def of(cls, name: str, params: Mapping[str, Any], space: Mapping[str, Sequence[Any]]) -> Judge:
-        """Return a judge with all combinations of the values of a space, the last parameter's changing first."""
+        """Return a judge with all combinations of the values of a space, the last parameter's
+        changing first.
+        """
         values = [[(key, value) for value in domain] for key, domain in space.items()]
         return cls(name, tuple(params.items()), tuple(itertools.product(*values)))
 
     @property
     def every_iteration(self) -> bool:
-        """Whether it scores each iteration; others than k-NN are too slow for it and score the last one only."""
+        """Whether it scores each iteration; others than k-NN are too slow for it and score the
+        last one only.
+        """
         return self.name in (NATIVE, KNN)
 
     def make(self, y: LabelArray, random_state: int, setting: Setting = ()) -> Any:
@@ -92,7 +101,8 @@ class EstimatorError(StudyError):
     """An estimator raises an error where it is fitted or predicts."""
 
 
-#: Errors of the machine, which are no fault of an estimator: no memory, no file, a worker process of joblib killed.
+#: Errors of the machine, which are no fault of an estimator: no memory, no file, a worker process
+#: of joblib killed.
 _OF_MACHINE = (MemoryError, OSError, BrokenExecutor)
 #: Address of an object, another in each process.
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+")
@@ -101,7 +111,9 @@ _LONGEST_REASON = 200
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Raise what an estimator raises as an EstimatorError of the same words in each process; not errors of the machine."""
+    """Raise what an estimator raises as an EstimatorError of the same words in each process; not
+    errors of the machine.
+    """
     try:
         yield
     except _OF_MACHINE:
@@ -114,7 +126,9 @@ def own_errors() -> Iterator[None]:
 
 
 def without_nan(output: LabelArray) -> LabelArray:
-    """Return what an estimator gives for some samples, (n_samples,) or (n_samples, n_columns), if it is no NaN."""
+    """Return what an estimator gives for some samples, (n_samples,) or (n_samples, n_columns),
+    if it is no NaN.
+    """
     if np.asarray(output).dtype.kind == "f" and np.isnan(output).any():
         raise ValueError("it gives NaN for some samples")
     return output
@@ -138,7 +152,8 @@ def judge_class(name: str, key: str = "evaluation.estimator") -> type[Any]:
     if missing:
         lacking = " and no ".join(missing)
         raise ConfigError(
-            f"{key}: {name} has no {lacking}; give a classifier or regressor in scikit-learn's style."
+            f"{key}: {name} has no {lacking}; give a classifier or regressor in scikit-learn's"
+            " style."
         )
     return judge
 

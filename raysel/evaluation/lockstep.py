@@ -1,4 +1,6 @@
-"""Fits of one configuration on the inner folds, one iteration at a time on shared, prepared training sets."""
+"""Fits of one configuration on the inner folds, one iteration at a time on shared, prepared
+training sets.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from raysel.evaluation.training import TrainingSet, set_parameters
 
 @dataclass(frozen=True)
 class FoldData:
-    """A training set and the samples held out of it, prepared and scaled by the statistics of the training set."""
+    """A training set and the samples held out of it, prepared and scaled by the statistics of
+    the training set.
+    """
 
     #: Scaled training samples; shape (n_train, d).
     X_train: Any
@@ -38,14 +42,17 @@ class FoldData:
     constant: BoolArray
     #: Columns of each feature; None where each is one.
     outputs: Outputs | None = None
-    #: Parameters of the solver that hold the arrangement of the prepared columns, where it is another.
+    #: Parameters of the solver that hold the arrangement of the prepared columns, where it is
+    #: another.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     #: Scores on these samples that are known to this process.
     known: KnownScores = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays, including those of ``prepared``; an array that occurs twice counts once."""
+        """Bytes of all arrays, including those of ``prepared``; an array that occurs twice
+        counts once.
+        """
         seen: dict[int, int] = {}
 
         def visit(value: Any) -> None:
@@ -74,7 +81,8 @@ def make_fold_data(
     solver: Estimator,
     preparation: Preparation | None = None,
 ) -> FoldData:
-    """Fit preparation and scaler on a training set, transform both sets, and run the solver's own preparation.
+    """Fit preparation and scaler on a training set, transform both sets, and run the solver's own
+    preparation.
 
     `X` is (n_samples, d), `y` (n_samples,) or (n_samples, n_labels).
     """
@@ -113,7 +121,9 @@ def run_in_turn(
     random_states: Sequence[int],
     trace: FoldTrace,
 ) -> Iterator[int]:
-    """Run the inner fits one after the other: as `run_in_lockstep`, but only one of the prepared folds is held."""
+    """Run the inner fits one after the other: as `run_in_lockstep`, but only one of the prepared
+    folds is held.
+    """
     source, trace.null = iter(folds), True
     for solver, state in zip(solvers, random_states, strict=True):
         part = FoldTrace()
@@ -131,7 +141,8 @@ def _advance(
     random_states: Sequence[int],
     trace: FoldTrace,
 ) -> Iterator[int]:
-    # A solution that is proved to be zero takes one iteration and is scored by its prediction, the most frequent class.
+    # A solution that is proved to be zero takes one iteration and is scored by its prediction, the
+    # most frequent class.
     trace.null = all(
         solver.is_zero_solution(fold.prepared) for solver, fold in zip(solvers, folds, strict=True)
     )

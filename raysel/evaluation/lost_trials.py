@@ -1,4 +1,6 @@
-"""Trials that failed for no fault of their own, as their worker process died: a resumed study runs them again."""
+"""Trials that failed for no fault of their own, as their worker process died: a resumed study
+runs them again.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +17,31 @@ def worker_died(n_times: int, why: str = "killed, or out of memory") -> str:
     return f"the worker process died {n_times} times ({why})"
 
 
-#: Errors of lost trials. Up to raysel 0.4 a worker "ended"; later versions took changed data and full disks for errors
-#: of a trial.
+#: Errors of lost trials. Up to raysel 0.4 a worker "ended"; later versions took changed data and
+#: full disks for errors of a trial.
 _LOST = re.compile(
     r"\A(?:on .*: inner fold \d+: )?the worker process (?:died|ended) \d+ times \([\w, ]+\)\Z"
     r"|DataError: .* is not the file that was opened first"
     r"|DataError: .* cannot be read"
     r"|DataError: .* is empty \(0 bytes\)"
-    rf"|OSError: \[Errno (?:{errno.EIO}|{errno.ENOSPC}|{errno.EDQUOT}|{errno.EROFS}|{errno.ESTALE})\]"
+    r"|OSError: \[Errno"
+    rf" (?:{errno.EIO}|{errno.ENOSPC}|{errno.EDQUOT}|{errno.EROFS}|{errno.ESTALE})\]"
 )
 
 
 def was_lost(record: TrialRecord | PathRecord) -> bool:
-    """Return whether a trial failed for no fault of its own; one that raised an error of its method did not."""
+    """Return whether a trial failed for no fault of its own; one that raised an error of its
+    method did not.
+    """
     return record.status == "failed" and _LOST.search(record.failure) is not None
 
 
 def follows(record: TrialRecord, lost: TrialRecord, search: SearchConfig) -> bool:
-    """Return whether a trial would be another one, or none, if a lost one of its outer fold had not failed.
+    """Return whether a trial would be another one, or none, if a lost one of its outer fold had not
+    failed.
 
-    So are those in later batches of a synchronous search; other searches that learn have no fixed order.
+    So are those in later batches of a synchronous search; other searches that learn have no fixed
+    order.
     """
     if not search.synchronous or record.fold != lost.fold:
         return False
@@ -44,7 +51,9 @@ def follows(record: TrialRecord, lost: TrialRecord, search: SearchConfig) -> boo
 def valid_records(
     records: Iterable[TrialRecord | PathRecord], search: SearchConfig
 ) -> list[TrialRecord | PathRecord]:
-    """Return the records that a resumed study keeps: of trials that are neither lost nor follow a lost one."""
+    """Return the records that a resumed study keeps: of trials that are neither lost nor follow
+    a lost one.
+    """
     records = list(records)
     lost = [record for record in records if isinstance(record, TrialRecord) and was_lost(record)]
 

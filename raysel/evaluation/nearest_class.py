@@ -1,4 +1,6 @@
-"""Class of the nearest training sample in some best features, in single precision wherever that is certain."""
+"""Class of the nearest training sample in some best features, in single precision wherever that
+is certain.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from scipy.linalg.blas import sgemm
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
 
-#: Distances that differ by less than the rounding error count as equal: their order depends on that of the samples.
+#: Distances that differ by less than the rounding error count as equal: their order depends on that
+#: of the samples.
 PRECISION = 16 * np.finfo(np.float64).eps
 #: Number of features whose copies are held at once.
 WIDEST = 2**12
@@ -31,14 +34,16 @@ def nearest_class(
     order: IntArray,
     n_features: Sequence[int],
 ) -> IntArray:
-    """Most frequent class among the nearest training samples in the best ``n`` features, for each ``n``.
+    """Most frequent class among the nearest training samples in the best ``n`` features, for each
+    ``n``.
 
-    Squared distances are computed in single precision with a bound of their error. Where it leaves several classes
-    possible, they are computed again in double precision, from the set of the features. So predictions depend on that
-    set alone, neither on the order of the features nor on the other ``n``.
+    Squared distances are computed in single precision with a bound of their error. Where it leaves
+    several classes possible, they are computed again in double precision, from the set of the
+    features. So predictions depend on that set alone, neither on the order of the features nor on
+    the other ``n``.
 
-    `X_train` is (n_train, d), `codes` (n_train,) from 0, `X_test` (n_test, d), `order` (d,), `n_features` at most
-    `WIDEST`; returns (len(n_features), n_test).
+    `X_train` is (n_train, d), `codes` (n_train,) from 0, `X_test` (n_test, d), `order` (d,),
+    `n_features` at most `WIDEST`; returns (len(n_features), n_test).
     """
     features, n_classes = order[: n_features[-1]], int(codes.max()) + 1
     centre = middle(X_train, features)
@@ -48,8 +53,8 @@ def nearest_class(
     scale = 2.0 ** -max(math.frexp(largest)[1], -1000)
     a, b = test * scale, train * scale
     of_a, of_b = (np.add.reduceat(x * x, [0, *n_features[:-1]], axis=1).T for x in (a, b))
-    # The error of a sum of n + 2p rounded terms, relative to ||a||^2 + 2 ||b||^2; 8 more for the rounding of a, of b
-    # and of the limit, and for distances that count as equal.
+    # The error of a sum of n + 2p rounded terms, relative to ||a||^2 + 2 ||b||^2; 8 more for the
+    # rounding of a, of b and of the limit, and for distances that count as equal.
     terms = 0 if _exact(a, b) else n_features[-1] + 2 * len(n_features) + 8
     share, smallest = terms / (2**24 - terms), terms * float(np.finfo(np.float32).tiny)
     # ||a - b||^2 - ||a||^2 = (a, 1) . (-2b, ||b||^2), less the part of its error that b bounds.
@@ -78,8 +83,9 @@ def nearest_class(
             counts = counted(row, other, len(several))
             unsure = np.flatnonzero(np.count_nonzero(counts, axis=1) > 1)
             if terms and len(unsure):
-                # In the order of the data, so that the set alone decides; once for test samples of the same values,
-                # such as empty corners of pictures, at whose distance hundreds of training samples may be.
+                # In the order of the data, so that the set alone decides; once for test samples of
+                # the same values, such as empty corners of pictures, at whose distance hundreds of
+                # training samples may be.
                 columns = np.argsort(features[: n_features[position]])
                 best_test, best_train = (
                     np.take(X, columns, axis=1) for X in (test[rows][several], train)
@@ -96,15 +102,18 @@ def nearest_class(
 
 def middle(X: FloatArray, features: IntArray) -> FloatArray:
     """Median of some samples. `X` is (n, d), `features` (n_features,); returns (n_features,)."""
-    # Centred at it no precision is lost far from zero or to an outlier, and integers stay exact, so that tied distances
-    # between them stay tied.
+    # Centred at it no precision is lost far from zero or to an outlier, and integers stay exact, so
+    # that tied distances between them stay tied.
     centre: FloatArray = np.median(X[:: max(1, len(X) // 9), features], axis=0)
     return centre
 
 
 def _exact(a: FloatArray, b: FloatArray) -> bool:
-    """Whether single precision rounds no distance: all values are small multiples of one power of two."""
-    # Below 1 in size: the sum of n terms of at most 4 has 2 * bits digits after the point, of 24 in all.
+    """Whether single precision rounds no distance: all values are small multiples of one power
+    of two.
+    """
+    # Below 1 in size: the sum of n terms of at most 4 has 2 * bits digits after the point, of 24 in
+    # all.
     factor = 2.0 ** (int(21 - math.log2(a.shape[1])) // 2)
     parts = (
         x[rows] * factor for rows in (slice(_FEW), slice(None)) for x in (a, b)
@@ -113,7 +122,9 @@ def _exact(a: FloatArray, b: FloatArray) -> bool:
 
 
 def _rows(X: FloatArray, n_features: Sequence[int], last: FloatArray) -> NDArray[np.float32]:
-    """Features as rows, and after those that each number of features adds one of ``last``; (n_rows, n_samples)."""
+    """Features as rows, and after those that each number of features adds one of ``last``;
+    (n_rows, n_samples).
+    """
     rows = np.empty((X.shape[1] + len(n_features), len(X)), dtype=np.float32)
     for position, (start, stop) in enumerate(pairwise([0, *n_features])):
         rows[start + position : stop + position] = X[:, start:stop].T
@@ -128,9 +139,11 @@ def _nearest(
     error_right: NDArray[np.float32],
     n_features: Sequence[int],
 ) -> Iterator[tuple[IntArray, IntArray, tuple[IntArray, IntArray]]]:
-    """Yield for each number of features the training sample of the lowest distance of each test sample.
+    """Yield for each number of features the training sample of the lowest distance of each test
+    sample.
 
-    Then the test samples that others may be as near to, and all pairs of a place among these and a training sample.
+    Then the test samples that others may be as near to, and all pairs of a place among these and a
+    training sample.
     """
     lower = np.empty((left.shape[1], right.shape[1]), dtype=np.float32)
     rows = np.arange(len(lower))

@@ -1,4 +1,6 @@
-"""Nearest-neighbour predictions and class scores for increasing numbers of the best features, in one pass."""
+"""Nearest-neighbour predictions and class scores for increasing numbers of the best features, in
+one pass.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ def knn_path(
 ) -> LabelArray:
     """Predict by the nearest neighbours in the best ``n`` features, for each ``n``.
 
-    The squared distance over the best n features is the one over the best m < n features plus the contribution of
-    the features in between, so predicting for all ``n`` costs about as much as predicting for the largest.
+    The squared distance over the best n features is the one over the best m < n features plus the
+    contribution of the features in between, so predicting for all ``n`` costs about as much as
+    predicting for the largest.
 
     `X_train` is (n_train, d), `y_train` (n_train,), `X_test` (n_test, d), `order` (d,); returns
     (len(n_features), n_test) or (len(n_features), n_test, n_labels).
@@ -63,7 +66,8 @@ def knn_shares(
     n_features: Sequence[int],
     n_neighbors: int = 1,
 ) -> FloatArray:
-    """Share of each class, or of each label, among the nearest neighbours in the best ``n`` features, for each ``n``.
+    """Share of each class, or of each label, among the nearest neighbours in the best ``n``
+    features, for each ``n``.
 
     `X_train` is (n_train, d), `y_train` (n_train,), `X_test` (n_test, d), `order` (d,); returns
     (len(n_features), n_test, n_classes) or (len(n_features), n_test, n_labels).
@@ -84,7 +88,9 @@ def knn_shares(
 
 
 def set_decides(y_train: LabelArray, n_features: int, n_neighbors: int) -> bool:
-    """Whether `knn_path` predicts the same, to the last bit, for the same set of features in another order."""
+    """Whether `knn_path` predicts the same, to the last bit, for the same set of features in
+    another order.
+    """
     return n_neighbors == 1 and y_train.ndim == 1 and n_features <= WIDEST
 
 
@@ -95,10 +101,12 @@ def knn_scores(
     order: IntArray,
     n_features: Sequence[int],
 ) -> FloatArray:
-    """Score each class by the distances to the nearest samples in the best ``n`` features, for each ``n``.
+    """Score each class by the distances to the nearest samples in the best ``n`` features, for each
+    ``n``.
 
-    The score of a class is the distance to the nearest training sample of another class minus that to the nearest of
-    its own; that of a label, the distance to the nearest sample without it minus that to the nearest with it.
+    The score of a class is the distance to the nearest training sample of another class minus that
+    to the nearest of its own; that of a label, the distance to the nearest sample without it minus
+    that to the nearest with it.
 
     `X_train` is (n_train, d), `y_train` (n_train,), `X_test` (n_test, d), `order` (d,); returns
     (len(n_features), n_test, n_classes).
@@ -136,13 +144,16 @@ class _Distances(NamedTuple):
     rows: slice  # of the test samples
     squared: FloatArray  # (n_rows, n_train), up to the squared norm of each test sample
     of_test: FloatArray  # (n_rows,), PRECISION times the squared norms of the test samples
-    of_train: FloatArray  # (n_train,), as of_test; the sum of both bounds the rounding error of a distance
+    # (n_train,), as of_test; the sum of both bounds the rounding error of a distance
+    of_train: FloatArray
 
 
 def _distances(
     X_train: FloatArray, X_test: FloatArray, order: IntArray, n_features: Sequence[int]
 ) -> Iterator[_Distances]:
-    """Yield the distances of each block of test samples, for each number of features; the arrays are reused."""
+    """Yield the distances of each block of test samples, for each number of features; the arrays
+    are reused.
+    """
     features = order[: n_features[-1]]
     pieces = [
         (position, first, min(first + WIDEST, stop), first + WIDEST >= stop)
@@ -152,7 +163,7 @@ def _distances(
     centre = middle(X_train, features)
 
     def part(first: int, stop: int) -> tuple[FloatArray, FloatArray]:
-        # ||a - b||^2 - ||a||^2 = (a, 1) . (-2b, ||b||^2); ||a||^2 is the same for all neighbours b of a.
+        # ||a - b||^2 - ||a||^2 = (a, 1) . (-2b, ||b||^2); ||a||^2 is the same for all b.
         a, b = (X[:, features[first:stop]] - centre[first:stop] for X in (X_test, X_train))
         return np.insert(a, stop - first, 1.0, axis=1), np.insert(
             -2.0 * b, stop - first, (b * b).sum(1), axis=1
@@ -175,7 +186,8 @@ def _distances(
 
 def _rooted(nearest: FloatArray, block: _Distances) -> FloatArray:
     """Distances from squared ones that lack the test samples' squared norms."""
-    # They are rounded to single precision: equal distances must give equal scores, whatever their last bits.
+    # They are rounded to single precision: equal distances must give equal scores, whatever their
+    # last bits.
     norms = (block.of_test / PRECISION)[:, None]
     squared = nearest + norms
     # Near zero the sample has about the norm of its neighbour.
@@ -185,7 +197,9 @@ def _rooted(nearest: FloatArray, block: _Distances) -> FloatArray:
 
 
 def _votes(block: _Distances, codes: IntArray, n_classes: int, n_neighbors: int) -> FloatArray:
-    """Votes for each class or label in a block of samples, of all that are tied with the last neighbour."""
+    """Votes for each class or label in a block of samples, of all that are tied with the last
+    neighbour.
+    """
     distances, rounding = block.squared, (block.of_test, block.of_train)
     rows = np.arange(len(distances))
     nearest = np.argpartition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
@@ -208,11 +222,13 @@ def _votes(block: _Distances, codes: IntArray, n_classes: int, n_neighbors: int)
 
 
 class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
-    """Classifier by the nearest training samples, as ``evaluation.classifier: knn`` scores features.
+    """Classifier by the nearest training samples, as ``evaluation.classifier: knn`` scores
+    features.
 
-    Unlike scikit-learn's KNeighborsClassifier it breaks ties independently of the order of the training samples: all
-    samples at the distance of the last neighbour share the votes that the nearer ones leave, where distances that
-    differ by less than their rounding error count as equal; see `raysel.evaluation.neighbours.knn_path`.
+    Unlike scikit-learn's KNeighborsClassifier it breaks ties independently of the order of the
+    training samples: all samples at the distance of the last neighbour share the votes that the
+    nearer ones leave, where distances that differ by less than their rounding error count as equal;
+    see `raysel.evaluation.neighbours.knn_path`.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -229,7 +245,9 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Keep the training samples. `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels)."""
+        """Keep the training samples. `X` is (n_samples, n_features), `y` (n_samples,) or
+        (n_samples, n_labels).
+        """
         shape = np.asarray(y).shape
         several = len(shape) == 2 and shape[1] > 1
         samples, labels = validate_data(
@@ -276,8 +294,8 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> FloatArray | list[FloatArray]:
         """Return the share of each class among the nearest neighbours.
 
-        `X` is (n_samples, n_features); returns (n_samples, n_classes), or a list of (n_samples, 2), the shares without
-        and with each label.
+        `X` is (n_samples, n_features); returns (n_samples, n_classes), or a list of (n_samples, 2),
+        the shares without and with each label.
         """
         samples = self._checked(X)
         order, sizes = np.arange(samples.shape[1]), [samples.shape[1]]

@@ -1,4 +1,6 @@
-"""Search of one outer fold: what is tried next, what is stopped early, and which configuration wins."""
+"""Search of one outer fold: what is tried next, what is stopped early, and which configuration
+wins.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,9 @@ from raysel.evaluation.samplers import BatchedProposals, ListSampler, Sampler, T
 class SuccessiveHalving:
     """Early stopping of the trials of one outer fold by their scores at the rungs.
 
-    A trial continues at a rung if its score there is at least the ``1 - 1 / reduction_factor`` quantile of the
-    scores of the other trials (ASHA: Li et al., "A system for massively parallel hyperparameter tuning", MLSys 2020).
+    A trial continues at a rung if its score there is at least the ``1 - 1 / reduction_factor``
+    quantile of the scores of the other trials (ASHA: Li et al., "A system for massively parallel
+    hyperparameter tuning", MLSys 2020).
     """
 
     def __init__(
@@ -85,7 +88,8 @@ class FoldSearch:
         self._n_before = 0
         if search.method == "tpe" and not search.synchronous:
             self._n_before = len(self._done)
-            # They may not be proposed in the same order again, so the sampler observes them before it proposes any.
+            # They may not be proposed in the same order again, so the sampler observes them before
+            # it proposes any.
             for record in self._done.values():
                 sampler.observe(record.params, self._score(record))
                 self._note(record, 0)
@@ -104,7 +108,9 @@ class FoldSearch:
         return self._proposals.exhausted
 
     def next(self) -> TrialRecord | None:
-        """Return an empty record of the next configuration to try; None if none can be proposed now."""
+        """Return an empty record of the next configuration to try; None if none can be proposed
+        now.
+        """
         configuration = self._proposals.next()
         if configuration is None:
             return None
@@ -184,8 +190,8 @@ def select_winner(
 ) -> tuple[TrialRecord, int]:
     """Return the trial with the best score on an outer fold.
 
-    Ties go to fewer features, unless ``rule`` is ``mean``, then to the simpler configuration, then to the one that
-    comes first in the search.
+    Ties go to fewer features, unless ``rule`` is ``mean``, then to the simpler configuration, then
+    to the one that comes first in the search.
     """
     candidates = []
     for record in records:

@@ -1,4 +1,6 @@
-"""Outputs of a fold's model for its test samples, from which curves are drawn, as compact plain data."""
+"""Outputs of a fold's model for its test samples, from which curves are drawn, as compact plain
+data.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,17 @@ class TestOutputs:
 
     __test__ = False  # no test of pytest
 
-    #: Numbers of the true classes, shape (n_samples, 1), or an indicator, shape (n_samples, n_labels).
+    #: Numbers of the true classes, shape (n_samples, 1), or an indicator, shape (n_samples,
+    #: n_labels).
     truth: FloatArray
-    #: ``decision_function`` and ``predict_proba``, those that the model has: of two classes the column of the second,
-    #: shape (n_samples, 1); else one column for each class or label.
+    #: ``decision_function`` and ``predict_proba``, those that the model has: of two classes the
+    #: column of the second, shape (n_samples, 1); else one column for each class or label.
     values: Mapping[str, FloatArray]
 
     @classmethod
     def of(cls, model: Any, X: Samples, y: LabelArray) -> Self | None:
-        """Compute the outputs of a fitted classifier; None if it has none, or too many to be recorded.
+        """Compute the outputs of a fitted classifier; None if it has none, or too many to be
+        recorded.
 
         `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
@@ -73,7 +77,9 @@ class TestOutputs:
 
 
 def _shaped(values: FloatArray, n: int, columns: int) -> FloatArray | None:
-    """An output as (n_samples, n_columns), that of two classes as one column; None if it has another shape."""
+    """An output as (n_samples, n_columns), that of two classes as one column; None if it has
+    another shape.
+    """
     values = values.reshape(n, -1)
     if columns == 1 and values.shape[1] == 2:
         values = values[:, 1:]

@@ -28,19 +28,24 @@ def _last_has(name: str) -> Callable[[FeaturePipeline], bool]:
 
 
 def _contiguous(X: Any) -> Any:
-    """A table as an array in C order, in which scikit-learn's sums have the same last bits as those of an array."""
+    """A table as an array in C order, in which scikit-learn's sums have the same last bits as
+    those of an array.
+    """
     return np.ascontiguousarray(np.asarray(X))
 
 
 class FeaturePipeline(TransformerMixin, Pipeline):
-    """Pipeline of a preparation, a scaler, a selector of the best features and a classifier, the model of a study.
+    """Pipeline of a preparation, a scaler, a selector of the best features and a classifier, the
+    model of a study.
 
-    The steps are ``preparation``, if the study has one, ``scaler``, ``selector`` (`RankedSelector`) and ``classifier``;
-    without ``selector`` where the method itself classifies by all features (``evaluation.classifier: native``), and
-    then ``classifier`` is a `RankedClassifier`, or the method if it does not rank features.
+    The steps are ``preparation``, if the study has one, ``scaler``, ``selector`` (`RankedSelector`)
+    and ``classifier``; without ``selector`` where the method itself classifies by all features
+    (``evaluation.classifier: native``), and then ``classifier`` is a `RankedClassifier`, or the
+    method if it does not rank features.
 
-    Samples in an array are taken by position. A table (pandas, polars) must have the columns ``feature_names_in_`` in
-    this order. With a preparation they are as they were read: cells may be empty, and categories are text.
+    Samples in an array are taken by position. A table (pandas, polars) must have the columns
+    ``feature_names_in_`` in this order. With a preparation they are as they were read: cells may be
+    empty, and categories are text.
     """
 
     @classmethod
@@ -54,7 +59,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         return pipeline
 
     def _pin(self) -> None:
-        """Let the steps exchange arrays whatever scikit-learn's global output is; `transform` alone makes tables."""
+        """Let the steps exchange arrays whatever scikit-learn's global output is; `transform`
+        alone makes tables.
+        """
         for _, step in self.steps:
             if hasattr(step, "set_output"):
                 step.set_output(transform="default")
@@ -81,7 +88,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
 
     @property
     def method(self) -> Any:
-        """Fitted method of the study, e.g. with ``coef_``; None if the model file was written without it."""
+        """Fitted method of the study, e.g. with ``coef_``; None if the model file was written
+        without it.
+        """
         return (
             self.steps[-1][1]
             if self.selector is None
@@ -89,7 +98,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         )
 
     def without_method(self) -> Self:
-        """Return a copy without the fitted method, which predicts and transforms alike but cannot be fitted again."""
+        """Return a copy without the fitted method, which predicts and transforms alike but
+        cannot be fitted again.
+        """
         if type(self.selector) is not RankedSelector:
             raise ConfigError(
                 "this pipeline classifies by the method itself, which cannot be left out."
@@ -122,7 +133,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         del self._feature_names
 
     def _array(self, X: ArrayLike | TaskBlocks) -> Any:
-        """Check the columns of a table, and return it as an array; return other samples as they are."""
+        """Check the columns of a table, and return it as an array; return other samples as they
+        are.
+        """
         if not has_names(X):
             return X
         validate_data(self, X, reset=False, skip_check_array=True)
@@ -159,7 +172,8 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     def transform(self, X: ArrayLike | TaskBlocks) -> Any:
         """Scale samples and select the best features.
 
-        Scaled values of the selected features, in the order of the data; a table if ``set_output`` asks for one.
+        Scaled values of the selected features, in the order of the data; a table if ``set_output``
+        asks for one.
 
         `X` is (n_samples, n_features); returns (n_samples, n_selected).
         """
@@ -180,13 +194,16 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     def _ranking(self) -> ScoredSelector:
         if self.selector is None:
             raise AttributeError(
-                f"this {type(self).__name__} selects no features, because its method gives no feature scores."
+                f"this {type(self).__name__} selects no features, because its method gives no"
+                " feature scores."
             )
         return self.selector
 
     @available_if(_last_has("predict"))
     def predict(self, X: ArrayLike | TaskBlocks, **params: Any) -> LabelArray:
-        """Predict by the classifier. `X` is (n_samples, n_features); returns (n_samples,) or (n_samples, n_labels)."""
+        """Predict by the classifier. `X` is (n_samples, n_features); returns (n_samples,) or
+        (n_samples, n_labels).
+        """
         predicted: LabelArray = super().predict(self._array(X), **params)
         return predicted
 

@@ -1,4 +1,6 @@
-"""Folds of a nested cross-validation: every index and every seed, decided once before anything is fitted."""
+"""Folds of a nested cross-validation: every index and every seed, decided once before anything
+is fitted.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,9 @@ _SHARE = 0.25
 def derived_seed(seed: int, purpose: Purpose, *indices: int) -> int:
     """Derive a seed for one purpose, independent of the seeds for all others.
 
-    Purpose and indices are the spawn key of NumPy's ``SeedSequence``. They are not passed as entropy, because it is
-    padded with zeros: ``[s, r]`` and ``[s, r, 0]`` would give the same state.
+    Purpose and indices are the spawn key of NumPy's ``SeedSequence``. They are not passed as
+    entropy, because it is padded with zeros: ``[s, r]`` and ``[s, r, 0]`` would give the same
+    state.
     """
     key = (_PURPOSES.index(purpose), *indices)
     return int(np.random.SeedSequence(seed, spawn_key=key).generate_state(1)[0])
@@ -75,7 +78,9 @@ class OuterFold:
 
 
 def name_draws(names: Iterable[str]) -> bool:
-    """Whether names of outer folds are of draws of the training set (``cv.train_per_class``): one in each repeat."""
+    """Whether names of outer folds are of draws of the training set (``cv.train_per_class``):
+    one in each repeat.
+    """
     each = list(names)
     return bool(each) and all(re.fullmatch(r"repeat\d+_outer0", name) for name in each)
 
@@ -85,9 +90,9 @@ def _check_memory(n_samples: int, n_folds: int, n_inner: int) -> None:
     claimed = np.dtype(np.int64).itemsize * n_samples * n_folds * (1 + n_inner)
     if claimed > _SHARE * machine_memory():
         raise ConfigError(
-            f"{n_folds} folds of {n_samples} samples with {n_inner} inner folds each would take {format_bytes(claimed)} "
-            "of memory, above a quarter of this machine's: take fewer samples, or less of cv.repeats, cv.outer or "
-            "cv.inner."
+            f"{n_folds} folds of {n_samples} samples with {n_inner} inner folds each would take"
+            f" {format_bytes(claimed)} of memory, above a quarter of this machine's: take fewer"
+            " samples, or less of cv.repeats, cv.outer or cv.inner."
         )
 
 
@@ -112,7 +117,8 @@ class NestedPlan:
         blocks: Blocks | None = None,
         final: bool = True,
     ) -> NestedPlan:
-        """Draw the folds; ``outer`` and ``inner`` are numbers of folds, or splitters of scikit-learn.
+        """Draw the folds; ``outer`` and ``inner`` are numbers of folds, or splitters of
+        scikit-learn.
 
         `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,).
         """
@@ -167,7 +173,9 @@ class NestedPlan:
         return self.folds[-1] if self.folds[-1].name == FINAL else None
 
     def training_sets(self) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the indices of each inner fold's training and validation samples, outer fold by outer fold."""
+        """Yield the indices of each inner fold's training and validation samples, outer fold by
+        outer fold.
+        """
         for fold in self.folds:
             for inner in fold.inner:
                 yield inner.train, inner.validation
@@ -181,7 +189,8 @@ class NestedPlan:
                 yield f"{fold.name}'s inner fold {number} validation samples", inner.validation
 
     def lacking(self, y: LabelArray, names: Sequence[str]) -> Iterator[str]:
-        """Describe the labels of an indicator that no sample of a training, validation or test set has.
+        """Describe the labels of an indicator that no sample of a training, validation or test set
+        has.
 
         `y` is (n_samples, n_labels).
         """
@@ -216,7 +225,9 @@ class NestedPlan:
 
     @classmethod
     def read(cls, path: Path) -> NestedPlan:
-        """Read the folds from a file and check them against each other: no sample is on both sides of a split."""
+        """Read the folds from a file and check them against each other: no sample is on both
+        sides of a split.
+        """
         plan = cls._parsed(path)
         plan.check_splits(f"cv.plan: {path}")
         return plan
@@ -233,8 +244,9 @@ class NestedPlan:
         plan.check(y, groups, f"cv.plan: {path}")
         if final and plan.final is None:
             raise ConfigError(
-                f"cv.plan: {path}: the plan lacks the fold `final`, as those of studies with cv.final: false do. Set "
-                "cv.final to false, or give the plan of a study with a final fold."
+                f"cv.plan: {path}: the plan lacks the fold `final`, as those of studies with"
+                " cv.final: false do. Set cv.final to false, or give the plan of a study with a"
+                " final fold."
             )
         return plan if final else cls(plan.n_samples, plan.outer)
 
@@ -260,11 +272,14 @@ class NestedPlan:
             return cls(_count(raw["n_samples"]), folds)
         except (OSError, ValueError, KeyError, TypeError, OverflowError, RuntimeError) as error:
             raise ConfigError(
-                f"cv.plan: {path} cannot be read as the plan.json of a study: {error!r}. Give one that a study wrote."
+                f"cv.plan: {path} cannot be read as the plan.json of a study: {error!r}. Give one"
+                " that a study wrote."
             ) from error
 
     def check_splits(self, origin: str) -> None:
-        """Check that no test or validation sample is in a training set, and that inner folds lie inside outer ones."""
+        """Check that no test or validation sample is in a training set, and that inner folds lie
+        inside outer ones.
+        """
 
         def refuse(what: str) -> None:
             raise ConfigError(f"{origin}: {what}")
@@ -272,11 +287,13 @@ class NestedPlan:
         names = [fold.name for fold in self.folds]
         if len(self.outer) < 2 or FINAL in names[:-1] or len(set(names)) < len(names):
             refuse(
-                "the plan must have two or more outer folds with distinct names, and the fold `final` last."
+                "the plan must have two or more outer folds with distinct names, and the fold"
+                " `final` last."
             )
         if len({(fold.repeat, fold.index) for fold in self.folds}) < len(names):
             refuse(
-                "two folds have the same repeat and index, so their random states would be the same."
+                "two folds have the same repeat and index, so their random states would be the"
+                " same."
             )
         final = self.final
         if final is not None and (len(final.train) != self.n_samples or len(final.test)):
@@ -294,7 +311,8 @@ class NestedPlan:
                     inner.validation.tolist()
                 ):
                     refuse(
-                        f"{fold.name}, inner fold {number} uses samples from outside its outer training set."
+                        f"{fold.name}, inner fold {number} uses samples from outside its outer"
+                        " training set."
                     )
             for train, held_out, label in _splits(fold):
                 if fault := _fault(train, held_out, self.n_samples):
@@ -307,7 +325,8 @@ class NestedPlan:
         """
         if self.n_samples != len(y):
             raise ConfigError(
-                f"{origin}: the plan was made for {self.n_samples} samples, but the data set has {len(y)}."
+                f"{origin}: the plan was made for {self.n_samples} samples, but the data set has"
+                f" {len(y)}."
             )
         self.check_splits(origin)
         for fold in self.folds:
@@ -317,7 +336,9 @@ class NestedPlan:
 
 
 def _splits(fold: OuterFold) -> Iterator[tuple[IntArray, IntArray, str]]:
-    """Yield training and held-out samples of an outer fold and of its inner folds, each with its name."""
+    """Yield training and held-out samples of an outer fold and of its inner folds, each with its
+    name.
+    """
     yield fold.train, fold.test, fold.name
     for number, inner in enumerate(fold.inner):
         yield inner.train, inner.validation, f"{fold.name}, inner fold {number}"
@@ -347,7 +368,8 @@ def _fault_of_labels(
 def _name(raw: Any) -> str:
     if not isinstance(raw, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", raw):
         raise TypeError(
-            "the name of a fold must consist of letters, digits, - and _, because files are named after it"
+            "the name of a fold must consist of letters, digits, - and _, because files are named"
+            " after it"
         )
     return raw
 

@@ -29,7 +29,9 @@ FORMATS = ("csv", "parquet", "json", "npz")
 def write_ranking(
     ranking: FeatureRanking, folder: str | Path, formats: Sequence[str] = ("csv", "parquet")
 ) -> tuple[Path, ...]:
-    """Write a ranking as files, e.g. ``ranking.csv`` and ``ranking.parquet``, without loss of digits."""
+    """Write a ranking as files, e.g. ``ranking.csv`` and ``ranking.parquet``, without loss of
+    digits.
+    """
     check_formats(formats)
     return write_table(ranking.to_table(), folder, "ranking", formats)
 
@@ -57,7 +59,9 @@ def check_formats(formats: Sequence[str]) -> None:
 
 
 def csv_content(table: pa.Table) -> bytes:
-    r"""Return a table as a CSV file, numbers without loss of digits, texts as `csv_cell` returns them."""
+    r"""Return a table as a CSV file, numbers without loss of digits, texts as `csv_cell` returns
+    them.
+    """
     text = io.StringIO(newline="")
     columns = table.to_pydict()
     # A lone carriage return would end a line when it is read, and is quoted in this way only.
@@ -96,7 +100,9 @@ _WRITERS = {"csv": csv_content, "parquet": _parquet, "json": _json, "npz": _npz}
 
 
 def write_manifest(path: str | Path, manifest: Mapping[str, Any]) -> Path:
-    """Write a manifest as canonical JSON: keys sorted, NumPy numbers as plain ones, NaN and infinity as null."""
+    """Write a manifest as canonical JSON: keys sorted, NumPy numbers as plain ones, NaN and
+    infinity as null.
+    """
     text = json.dumps(
         _plain(manifest), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False
     )
@@ -124,7 +130,9 @@ def selection_mask(ranking: FeatureRanking, layout: Layout) -> BoolArray:
 
 
 def write_maps(ranking: FeatureRanking, layout: Layout, folder: str | Path) -> tuple[Path, ...]:
-    """Write the scores and the selected features of volumes as NIfTI files with the layout's affine."""
+    """Write the scores and the selected features of volumes as NIfTI files with the layout's
+    affine.
+    """
     scores = layout.arranged(ranking.usable_scores.astype(np.float32))
     maps = {"scores": scores, "selected": selection_mask(ranking, layout)}
     paths = [Path(folder, f"{name}{NIFTI}") for name in maps]
@@ -136,7 +144,9 @@ def write_maps(ranking: FeatureRanking, layout: Layout, folder: str | Path) -> t
 
 
 def mask_content(path: str | Path, mask: BoolArray, affine: FloatArray | None = None) -> bytes:
-    """Return the content of a mask's file, in the format that its name asks for. `affine` is (4, 4)."""
+    """Return the content of a mask's file, in the format that its name asks for. `affine` is (4,
+    4).
+    """
     name = Path(path).name
     if name.endswith(NPY):
         file = io.BytesIO()

@@ -1,4 +1,6 @@
-"""Records of trials, paths and refits, and what their scores decide: settings, number of features, convergence."""
+"""Records of trials, paths and refits, and what their scores decide: settings, number of
+features, convergence.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +43,12 @@ DECIMALS = 12
 
 
 def choose_setting(scores: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Choose, for each number of features, the setting of the estimator with the best mean over the inner folds.
+    """Choose, for each number of features, the setting of the estimator with the best mean over the
+    inner folds.
 
-    Of equal ones it is the first; one that has no score on an inner fold is not chosen unless none has all.
-    ``scores`` has the shape (n_inner, n_settings, n_sizes); returned are the positions of the chosen settings, shape
-    (n_sizes,), and the scores at them, shape (n_inner, n_sizes).
+    Of equal ones it is the first; one that has no score on an inner fold is not chosen unless none
+    has all. ``scores`` has the shape (n_inner, n_settings, n_sizes); returned are the positions of
+    the chosen settings, shape (n_sizes,), and the scores at them, shape (n_inner, n_sizes).
     """
     means = np.round(scores.mean(axis=0), DECIMALS)
     best: IntArray = np.where(np.isnan(means), -np.inf, means).argmax(axis=0)
@@ -53,7 +56,9 @@ def choose_setting(scores: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def scored_numbers(scores: FloatArray) -> list[int]:
-    """Positions of the numbers of features with a score on every inner fold. `scores` is (n_inner, n_sizes)."""
+    """Positions of the numbers of features with a score on every inner fold. `scores` is
+    (n_inner, n_sizes).
+    """
     positions: list[int] = np.flatnonzero(~np.isnan(scores).any(axis=0)).tolist()
     return positions
 
@@ -68,18 +73,21 @@ class FeatureCount(NamedTuple):
 def choose_n(scores: FloatArray, rule: ChooseN) -> FeatureCount:
     r"""Choose a number of features by the validation scores of the inner folds.
 
-    With m_j the mean score over the K inner folds at the j-th number of features, and b the number with the best mean
-    (the smallest of equal ones), ``best`` chooses b and ``one_se`` the smallest j with
+    With m_j the mean score over the K inner folds at the j-th number of features, and b the number
+    with the best mean (the smallest of equal ones), ``best`` chooses b and ``one_se`` the smallest
+    j with
 
         m_j >= m_b - s_b / sqrt(K),
 
-    where s_b is the sample standard deviation over the inner folds at b: the rule of one standard error of Breiman et
-    al.. ``mean`` averages the scores over all numbers and chooses b for the model.
+    where s_b is the sample standard deviation over the inner folds at b: the rule of one standard
+    error of Breiman et al.. ``mean`` averages the scores over all numbers and chooses b for the
+    model.
 
-    A number without a score on an inner fold is left out, as if it were not listed: its mean would be of other folds
-    than that of the others. At least one number has all scores.
+    A number without a score on an inner fold is left out, as if it were not listed: its mean would
+    be of other folds than that of the others. At least one number has all scores.
 
-    L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees", 1984, section 3.4.3.
+    L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees", 1984,
+    section 3.4.3.
 
     `scores` is (n_inner, n_sizes).
     """
@@ -119,10 +127,11 @@ class InnerTrace:
 
     #: Objective after each iteration.
     objective: list[float] = field(default_factory=list)
-    #: Scores after each iteration, one for each number of features, None where the estimator fails; only the last
-    #: where the fit is scored once.
+    #: Scores after each iteration, one for each number of features, None where the estimator fails;
+    #: only the last where the fit is scored once.
     scores: list[list[float | None]] = field(default_factory=list)
-    #: Origin of the solution on a path of configurations: ``"solved"``, or the certificate that proved it.
+    #: Origin of the solution on a path of configurations: ``"solved"``, or the certificate that
+    #: proved it.
     source: str = "solved"
     #: Whether the fit met its ``tol``; None while it has not ended.
     converged: bool | None = None
@@ -138,21 +147,26 @@ class InnerTrace:
 
 @dataclass
 class FoldTrace:
-    """Inner fits of one configuration on one outer fold; no test sample of the outer fold is used."""
+    """Inner fits of one configuration on one outer fold; no test sample of the outer fold is
+    used.
+    """
 
-    #: Whether the solution was proved to be zero on every inner training set; it is scored like any other.
+    #: Whether the solution was proved to be zero on every inner training set; it is scored like any
+    #: other.
     null: bool = False
     #: One trace for each inner fold.
     inner: list[InnerTrace] = field(default_factory=list)
-    #: Traceback of the inner fit that failed on this outer fold, or that the estimator fails with every number of
-    #: features; empty if none failed.
+    #: Traceback of the inner fit that failed on this outer fold, or that the estimator fails with
+    #: every number of features; empty if none failed.
     error: str = ""
-    #: Setting of the estimator with the best mean inner score for each number of features, e.g. ``{"C": 0.1}``; empty
-    #: where each iteration is scored, and where the estimator fails.
+    #: Setting of the estimator with the best mean inner score for each number of features, e.g.
+    #: ``{"C": 0.1}``; empty where each iteration is scored, and where the estimator fails.
     settings: list[dict[str, Any]] = field(default_factory=list)
 
     def choose_setting(self, settings: Sequence[Setting]) -> None:
-        """Choose a setting for each number of features by the inner scores of all, and keep the scores at it."""
+        """Choose a setting for each number of features by the inner scores of all, and keep the
+        scores at it.
+        """
         rows = np.array([trace.scores for trace in self.inner], dtype=np.float64)
         best, scores = choose_setting(rows)
         kept = scored_numbers(scores)
@@ -175,17 +189,23 @@ class FoldTrace:
 
     @property
     def scored_numbers(self) -> list[int]:
-        """Positions of the numbers of features that have a score on every inner fold; none if a fit failed."""
+        """Positions of the numbers of features that have a score on every inner fold; none if a
+        fit failed.
+        """
         scores = self.last_scores
         return [] if scores is None else scored_numbers(scores)
 
     def choice(self, rule: ChooseN) -> FeatureCount | None:
-        """Return the number of features that a rule chooses at the last iteration; None if a fit failed."""
+        """Return the number of features that a rule chooses at the last iteration; None if a fit
+        failed.
+        """
         scores = self.last_scores
         return None if scores is None else choose_n(scores, rule)
 
     def score(self, rule: ChooseN) -> float | None:
-        """Return the score of the configuration at the last iteration by a rule; None if a fit failed."""
+        """Return the score of the configuration at the last iteration by a rule; None if a fit
+        failed.
+        """
         chosen = self.choice(rule)
         return None if chosen is None else chosen.score
 
@@ -194,7 +214,9 @@ class FoldTrace:
         return mean_curve([trace.objective for trace in self.inner])
 
     def score_curve(self, rule: ChooseN) -> list[float]:
-        """Return the score of the configuration by iteration, by a rule; one value if scored once."""
+        """Return the score of the configuration by iteration, by a rule; one value if scored
+        once.
+        """
         if self.error:
             return []
         known = [np.array(trace.scores, dtype=np.float64) for trace in self.inner if trace.scores]
@@ -209,7 +231,8 @@ class FoldTrace:
         ]
 
     def score_curves(self) -> list[list[float]]:
-        """Return the mean score over the inner folds by iteration, one curve for each number of features.
+        """Return the mean score over the inner folds by iteration, one curve for each number of
+        features.
 
         That of a number with which the estimator fails is empty.
         """
@@ -264,16 +287,17 @@ class TrialRecord:
     def objective_curve(self) -> list[float]:
         """Return the objective by iteration, the mean over the inner fits of the outer folds.
 
-        The final fold counts only where there is no other, as in the trials of its own in an adaptive search.
+        The final fold counts only where there is no other, as in the trials of its own in an
+        adaptive search.
         """
         return mean_curve([trace.objective_curve() for trace in self._looked_at.values()])
 
     def curves(self, metric: str, labels: Sequence[str], rule: ChooseN) -> dict[str, list[float]]:
         """Return objective and scores by iteration, for each outer fold and averaged over them.
 
-        The mean over the outer folds is for display only: winners are selected on each outer fold separately.
-        ``val_<metric>`` of an iteration is the score at the number of features that the rule chooses then, which may
-        differ between iterations and outer folds.
+        The mean over the outer folds is for display only: winners are selected on each outer fold
+        separately. ``val_<metric>`` of an iteration is the score at the number of features that the
+        rule chooses then, which may differ between iterations and outer folds.
         """
         alive, looked_at = self._alive, self._looked_at
         objectives = {name: trace.objective_curve() for name, trace in alive.items()}
@@ -310,7 +334,9 @@ class TrialRecord:
 
     @property
     def inferred(self) -> str:
-        """Counts of the inner fits by source, e.g. ``"12 solved, 8 zero"``; empty if all were solved."""
+        """Counts of the inner fits by source, e.g. ``"12 solved, 8 zero"``; empty if all were
+        solved.
+        """
         counts = Counter(inner.source for trace in self.folds.values() for inner in trace.inner)
         return (
             ", ".join(f"{n} {source}" for source, n in counts.most_common())
@@ -329,7 +355,9 @@ class TrialRecord:
 
 @dataclass
 class PathRecord:
-    """Record of a path: all configurations, or those added to the grid since, on one inner training set."""
+    """Record of a path: all configurations, or those added to the grid since, on one inner
+    training set.
+    """
 
     #: Name of the outer fold.
     fold: str
@@ -367,7 +395,9 @@ class PathRecord:
 
 @dataclass
 class RefitRecord:
-    """Record of a refit: an outer fold's winner, fitted on the whole training set and scored once on the test set."""
+    """Record of a refit: an outer fold's winner, fitted on the whole training set and scored
+    once on the test set.
+    """
 
     #: Name of the outer fold; the final fold has no test set.
     fold: str
@@ -377,11 +407,12 @@ class RefitRecord:
     name: str
     #: All parameters of the solver that the study sets.
     params: dict[str, Any]
-    #: Validation score of the winner on this outer fold, at the number of features that ``evaluation.choose_n``
-    #: chooses; the mean over the numbers of features, or the tasks, where that is ``mean`` or the classifier
-    #: ``native``.
+    #: Validation score of the winner on this outer fold, at the number of features that
+    #: ``evaluation.choose_n`` chooses; the mean over the numbers of features, or the tasks, where
+    #: that is ``mean`` or the classifier ``native``.
     inner_score: float
-    #: Test score for each number of features, or each task; None where the estimator fails, empty for the final fold.
+    #: Test score for each number of features, or each task; None where the estimator fails, empty
+    #: for the final fold.
     test_scores: list[float | None]
     #: Score of each feature; None if the method does not rank features.
     feature_scores: list[float] | None
@@ -396,71 +427,80 @@ class RefitRecord:
     gap: float | None = None
     #: Messages of the warnings that the fit issued, except those of convergence.
     warnings: list[str] = field(default_factory=list)
-    #: Further metrics on the test set by name, each with one value for each test score, None where it is undefined;
-    #: empty for the final fold.
+    #: Further metrics on the test set by name, each with one value for each test score, None where
+    #: it is undefined; empty for the final fold.
     report: dict[str, list[float | None]] = field(default_factory=dict)
-    #: Mean absolute correlation over all samples of the data set of the best features, for each number of features
-    #: (`Study.redundancy_sizes`), None where there is no pair; empty if the method does not rank features or there are
-    #: several tasks.
+    #: Mean absolute correlation over all samples of the data set of the best features, for each
+    #: number of features (`Study.redundancy_sizes`), None where there is no pair; empty if the
+    #: method does not rank features or there are several tasks.
     redundancy: list[float | None] = field(default_factory=list)
     #: CPU seconds of all threads of the process for the solver's fit; None if it was not recorded.
     cpu_seconds: float | None = None
-    #: Score or kernel weight of each modality, the solver's ``modality_scores_``: a number, or a list with one for each
-    #: class or label; None if the solver has none or it was not recorded.
+    #: Score or kernel weight of each modality, the solver's ``modality_scores_``: a number, or a
+    #: list with one for each class or label; None if the solver has none or it was not recorded.
     modality_scores: list[float] | list[list[float]] | None = None
-    #: Number of best features that the inner scores choose, those of the fold's model; None for the classifier
-    #: ``native`` or if it was not recorded.
+    #: Number of best features that the inner scores choose, those of the fold's model; None for the
+    #: classifier ``native`` or if it was not recorded.
     n_features: int | None = None
-    #: Position in ``test_scores`` of the score at ``n_features``, which is `test_score`; None if that is their mean.
+    #: Position in ``test_scores`` of the score at ``n_features``, which is `test_score`; None if
+    #: that is their mean.
     position: int | None = None
-    #: Mean validation score over the inner folds for each entry of ``test_scores``; empty if it was not recorded.
+    #: Mean validation score over the inner folds for each entry of ``test_scores``; empty if it was
+    #: not recorded.
     inner_curve: list[float | None] = field(default_factory=list)
-    #: Scores on the training set itself, as ``test_scores``; empty if they were not recorded or one is undefined.
+    #: Scores on the training set itself, as ``test_scores``; empty if they were not recorded or one
+    #: is undefined.
     training_scores: list[float | None] = field(default_factory=list)
-    #: Test scores of the references of ``evaluation.references`` by name: one for each number of features, or one if
-    #: the reference does not depend on it; empty for the final fold.
+    #: Test scores of the references of ``evaluation.references`` by name: one for each number of
+    #: features, or one if the reference does not depend on it; empty for the final fold.
     references: dict[str, list[float | None]] = field(default_factory=dict)
-    #: Number of test samples by true class (row) and class predicted with ``n_features`` (column), in the order of
-    #: ``classes`` of the study; for several labels a sample one row ``[tn, fp, fn, tp]`` a label; samples without a
-    #: label are left out.
+    #: Number of test samples by true class (row) and class predicted with ``n_features`` (column),
+    #: in the order of ``classes`` of the study; for several labels a sample one row ``[tn, fp, fn,
+    #: tp]`` a label; samples without a label are left out.
     confusion: list[list[int]] = field(default_factory=list)
-    #: Outputs of the model with ``n_features`` for the test samples, `TestOutputs.to_json`; empty if it has none, if
-    #: there are too many, for several tasks, and if they were not recorded.
+    #: Outputs of the model with ``n_features`` for the test samples, `TestOutputs.to_json`; empty
+    #: if it has none, if there are too many, for several tasks, and if they were not recorded.
     outputs: dict[str, Any] = field(default_factory=dict)
-    #: True and predicted quantity of each test sample, of several quantities a pair for each; empty for classes.
+    #: True and predicted quantity of each test sample, of several quantities a pair for each; empty
+    #: for classes.
     predictions: list[Any] = field(default_factory=list)
     #: Number of training and of test samples; 0 if it was not recorded.
     n_train: int = 0
     n_test: int = 0
-    #: Setting of the estimator for each entry of ``test_scores``, chosen by the inner scores, e.g. ``{"C": 0.1}``;
-    #: empty for ``knn`` and ``native``, and for ``linear_svm`` up to raysel 0.6, where C was 1.
+    #: Setting of the estimator for each entry of ``test_scores``, chosen by the inner scores, e.g.
+    #: ``{"C": 0.1}``; empty for ``knn`` and ``native``, and for ``linear_svm`` up to raysel 0.6,
+    #: where C was 1.
     settings: list[dict[str, Any]] = field(default_factory=list)
-    #: Position in ``references`` of the number of features that the inner folds choose for that reference; up to raysel
-    #: 0.6 that was the method's.
+    #: Position in ``references`` of the number of features that the inner folds choose for that
+    #: reference; up to raysel 0.6 that was the method's.
     reference_positions: dict[str, int] = field(default_factory=dict)
     #: Setting of the estimator for each score in ``references``, chosen by the inner folds.
     reference_settings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    #: Number of configurations, with the winner, that no rule distinguishes from it on this fold; of them the first in
-    #: the order of the search won.
+    #: Number of configurations, with the winner, that no rule distinguishes from it on this fold;
+    #: of them the first in the order of the search won.
     n_tied: int = 1
     #: Whether the fit ended at one of several local optima; False if it was not recorded.
     local_optimum: bool = False
-    #: Comparison of the final model with fits from other starts, by `refit.other_start`; None for the outer folds,
-    #: where the optimum does not depend on the start, or if it was not recorded.
+    #: Comparison of the final model with fits from other starts, by `refit.other_start`; None for
+    #: the outer folds, where the optimum does not depend on the start, or if it was not recorded.
     other_start: dict[str, int | float] | None = None
-    #: Jackknife pseudo-values of `test_score` over the test samples, or over their groups or blocks, at most
-    #: `jackknife.MOST_UNITS`; empty where the score is undefined without one of them, None for the final fold, for
-    #: draws of the training set, or if they were not recorded.
+    #: Jackknife pseudo-values of `test_score` over the test samples, or over their groups or
+    #: blocks, at most `jackknife.MOST_UNITS`; empty where the score is undefined without one of
+    #: them, None for the final fold, for draws of the training set, or if they were not recorded.
     pseudo_values: list[float] | None = None
 
     @property
     def test_score(self) -> float | None:
-        """Test score at ``n_features``, or the mean where ``position`` is None; None for the final fold."""
+        """Test score at ``n_features``, or the mean where ``position`` is None; None for the
+        final fold.
+        """
         return self._figure(self.test_scores, self.position)
 
     @property
     def training_score(self) -> float | None:
-        """Score on the training set, at the same number of features as `test_score`; None if it was not recorded."""
+        """Score on the training set, at the same number of features as `test_score`; None if it
+        was not recorded.
+        """
         return self._figure(self.training_scores, self.position)
 
     def reported(self, metric: str) -> float | None:
@@ -468,13 +508,17 @@ class RefitRecord:
         return self._figure(self.report.get(metric, []), self.position)
 
     def reference(self, name: str) -> float | None:
-        """Return the test score of a reference at its own number of features; None if it is missing."""
+        """Return the test score of a reference at its own number of features; None if it is
+        missing.
+        """
         values = self.references.get(name, [])
         position = self.reference_positions.get(name, self.position)
         return values[0] if len(values) == 1 else self._figure(values, position)
 
     def _figure(self, values: Sequence[float | None], position: int | None) -> float | None:
-        """The value at a position, or the mean of those where the estimator does not fail if all are known."""
+        """The value at a position, or the mean of those where the estimator does not fail if all
+        are known.
+        """
         if position is not None:
             return values[position] if values else None
         pairs = zip(values, self.test_scores or values, strict=False)
@@ -488,7 +532,9 @@ class RefitRecord:
         return [i for i, score in enumerate(self.test_scores) if score is not None]
 
     def clear_scores(self, constant: Iterable[int]) -> None:
-        """Set the scores of the features that are constant in all samples to 0, as raysel up to 0.2 did not."""
+        """Set the scores of the features that are constant in all samples to 0, as raysel up to
+        0.2 did not.
+        """
         if self.feature_scores is not None:
             for feature in constant:
                 self.feature_scores[feature] = 0.0

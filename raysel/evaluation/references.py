@@ -1,4 +1,6 @@
-"""References on a study's folds: scores of plain rankings and of guesses, and stability under permuted labels."""
+"""References on a study's folds: scores of plain rankings and of guesses, and stability under
+permuted labels.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ from raysel.numerics.rankings import selection_ranks, stability_at_every_n
 #: Names of the references, in the order in which they are shown.
 ALL_FEATURES, VARIANCE, F_TEST = RANKINGS = ("all features", "variance", "f_test")
 
-#: Setting of all features beside a method's own predictions: whether the reference standardises the samples.
+#: Setting of all features beside a method's own predictions: whether the reference standardises the
+#: samples.
 _SCALING: Final = "scaling"
 
 #: Variances that differ by less, relatively, are equal: only rounding would order the features.
@@ -53,8 +56,9 @@ _EQUAL = 1e-9
 class Sets(NamedTuple):
     """Scaled training samples and samples that are scored, with the classifier's seed.
 
-    ``constant`` is the mask of the columns that are constant in the unscaled training samples, which ``variance`` and
-    ``f_test`` never select, as the method does not; ``outputs`` the columns of each feature, if it may be several.
+    ``constant`` is the mask of the columns that are constant in the unscaled training samples,
+    which ``variance`` and ``f_test`` never select, as the method does not; ``outputs`` the columns
+    of each feature, if it may be several.
     """
 
     X_train: Any
@@ -68,14 +72,18 @@ class Sets(NamedTuple):
 
 @dataclass
 class ReferenceScores:
-    """Test scores of references by name, and what the inner folds chose for each: as the fields of `RefitRecord`."""
+    """Test scores of references by name, and what the inner folds chose for each: as the fields
+    of `RefitRecord`.
+    """
 
     scores: dict[str, list[float | None]] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
     settings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def among(self, scored: Sequence[int], n: int) -> ReferenceScores:
-        """Return what is of the scored numbers of features at their positions among all n, None at the others."""
+        """Return what is of the scored numbers of features at their positions among all n, None
+        at the others.
+        """
 
         def spread(values: Sequence[Any], otherwise: Any) -> list[Any]:
             by_position = dict(zip(scored, values, strict=False))
@@ -111,17 +119,18 @@ def reference_scores(
 ) -> ReferenceScores:
     """Score the references of a refit on its test samples.
 
-    ``all features`` is the estimator of the evaluation on all features; ``variance`` and ``f_test`` are the same on the
-    best features by their variance and by scikit-learn's ``f_classif`` or ``f_regression``, the mean of the F values of
-    several labels or quantities.
+    ``all features`` is the estimator of the evaluation on all features; ``variance`` and ``f_test``
+    are the same on the best features by their variance and by scikit-learn's ``f_classif`` or
+    ``f_regression``, the mean of the F values of several labels or quantities.
 
-    For ``native`` there is no number of features: ``all features`` is judged by the 1-nearest neighbour, for quantities
-    by ridge regression whose alpha the inner folds choose, and ``variance`` and ``f_test`` are left out. Where the study
-    does not scale the samples, the method may do so itself; the inner folds then choose whether ``all features`` are
-    standardised. Several tasks are scored separately.
+    For ``native`` there is no number of features: ``all features`` is judged by the 1-nearest
+    neighbour, for quantities by ridge regression whose alpha the inner folds choose, and
+    ``variance`` and ``f_test`` are left out. Where the study does not scale the samples, the method
+    may do so itself; the inner folds then choose whether ``all features`` are standardised. Several
+    tasks are scored separately.
 
-    Guesses and the confounds alone, by their own function, are scored always, others unless ``evaluation.references``
-    is ``chance``.
+    Guesses and the confounds alone, by their own function, are scored always, others unless
+    ``evaluation.references`` is ``chance``.
     """
     result = ReferenceScores()
     parts = _by_task(outer) if evaluation.is_native and not is_quantity(outer.y_train) else [outer]
@@ -174,7 +183,9 @@ def _score_rankings(
     result: ReferenceScores,
     rankings: Sequence[str] = RANKINGS,
 ) -> None:
-    """Choose number of features and setting of each ranking on the inner folds, and score it on the outer one."""
+    """Choose number of features and setting of each ranking on the inner folds, and score it on
+    the outer one.
+    """
     chooses_n = _chooses_n(evaluation)
     names = list(rankings) if inner_folds_choose(evaluation) else []
     if len(evaluation.settings) == 1 and chooses_n:
@@ -211,7 +222,9 @@ def _chooses_n(evaluation: Evaluation) -> bool:
 
 
 def inner_folds_choose(evaluation: Evaluation) -> bool:
-    """Whether rankings are scored on the inner folds too, which choose their number of features or their setting."""
+    """Whether rankings are scored on the inner folds too, which choose their number of features
+    or their setting.
+    """
     return len(evaluation.settings) > 1 or _chooses_n(evaluation)
 
 
@@ -251,7 +264,9 @@ def _ranked(
 
 
 def _scaled(sets: Sets, settings: Sequence[Setting]) -> tuple[Sets, Sequence[Setting]]:
-    """Standardise the samples where a setting says so, and return the settings of the estimator alone."""
+    """Standardise the samples where a setting says so, and return the settings of the estimator
+    alone.
+    """
     own = [tuple(pair for pair in setting if pair[0] != _SCALING) for setting in settings]
     if not any((_SCALING, "zscore") in setting for setting in settings):
         return sets, own
@@ -270,7 +285,9 @@ def _variances(X: FloatArray) -> FloatArray:
 
 
 def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
-    """F value of each feature, the mean over the labels of an indicator; 0 for features that are constant."""
+    """F value of each feature, the mean over the labels of an indicator; 0 for features that are
+    constant.
+    """
     if is_quantity(y):
         return f_values(X, [y])[0]
     columns = [y] if y.ndim == 1 else [column for column in y.T if 0 < column.sum() < len(column)]
@@ -319,9 +336,11 @@ def noise_stability(
     preparation: Preparation | None = None,
     y: LabelArray | None = None,
 ) -> FloatArray:
-    """Return the stability at every N of the F-test's rankings over the training sets, for each labelling.
+    """Return the stability at every N of the F-test's rankings over the training sets, for each
+    labelling.
 
-    A preparation is fitted to each training set, with the labels `y` as they are. Shape (n_labellings, n_features).
+    A preparation is fitted to each training set, with the labels `y` as they are. Shape
+    (n_labellings, n_features).
     """
     shape = len(labels), len(training_sets)
     ranks, n_scored = (
@@ -352,7 +371,9 @@ def noise_stability(
 
 
 def _of_stored(X: StoredSamples, labels: Sequence[LabelArray]) -> FloatArray:
-    """F values as of `f_values`, for all labellings by one pass over samples that stay in their file."""
+    """F values as of `f_values`, for all labellings by one pass over samples that stay in their
+    file.
+    """
     total, mean = X.summary.variance * len(X), X.summary.mean
     columns = [[y] if y.ndim == 1 else list(y.T) for y in labels]
     coded = [_coded(column) for each in columns for column in each]
@@ -364,9 +385,11 @@ def _of_stored(X: StoredSamples, labels: Sequence[LabelArray]) -> FloatArray:
             [part == names[:, None] if names.size else part for part, names in parts]
         ) @ (block - mean)
     found = iter(
-        _f_of_classes(of_column, sizes, total)
-        if sizes.size
-        else _f_of_product(of_column[0], values, total)
+        (
+            _f_of_classes(of_column, sizes, total)
+            if sizes.size
+            else _f_of_product(of_column[0], values, total)
+        )
         for of_column, (values, sizes) in zip(np.split(sums, stops[:-1]), coded, strict=True)
     )
     return np.array([np.mean([next(found) for _ in each], axis=0) for each in columns])
@@ -375,8 +398,9 @@ def _of_stored(X: StoredSamples, labels: Sequence[LabelArray]) -> FloatArray:
 def f_values(X: Samples, labels: Sequence[LabelArray]) -> FloatArray:
     """F value of each feature for each labelling, shape (n_labellings, n_features).
 
-    That of a task's features is of the task's samples; of an indicator it is the mean over its labels. It is computed
-    for all labellings at once, which is many times faster than scikit-learn's ``f_classif``.
+    That of a task's features is of the task's samples; of an indicator it is the mean over its
+    labels. It is computed for all labellings at once, which is many times faster than
+    scikit-learn's ``f_classif``.
     """
     if isinstance(X, StoredSamples):
         return _of_stored(X, labels)
@@ -416,7 +440,9 @@ def _mean_f(centred: FloatArray, total: FloatArray, columns: Sequence[LabelArray
 
 
 def _coded(column: LabelArray) -> tuple[LabelArray, FloatArray]:
-    """Numbers of the classes and their sizes; of a quantity its deviations from the mean, and no sizes."""
+    """Numbers of the classes and their sizes; of a quantity its deviations from the mean, and no
+    sizes.
+    """
     if is_quantity(column):
         return column - column.mean(), np.empty(0)
     names, codes, sizes = np.unique(column, return_inverse=True, return_counts=True)
@@ -433,9 +459,11 @@ def _f_of_classes(sums: FloatArray, sizes: FloatArray, total: FloatArray) -> Flo
 
 
 def _f_of_product(product: FloatArray, errors: FloatArray, total: FloatArray) -> FloatArray:
-    """F value of the regression of a quantity on each feature alone, as scikit-learn's ``f_regression``.
+    """F value of the regression of a quantity on each feature alone, as scikit-learn's
+    ``f_regression``.
 
-    `product` is (n_features,), of the centred features with `errors`, (n_samples,), the deviations from the mean.
+    `product` is (n_features,), of the centred features with `errors`, (n_samples,), the deviations
+    from the mean.
     """
     shared = np.divide(
         product**2, total * (errors @ errors), out=np.zeros_like(total), where=total > 0

@@ -1,4 +1,6 @@
-"""Refit of an outer fold's winner: the model with each number of features, its scores and its record."""
+"""Refit of an outer fold's winner: the model with each number of features, its scores and its
+record.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ class FoldModels:
 
     evaluation: Evaluation
     solver: Any
-    #: Scores of the features, `usable_scores`, shape (n_features,); None if the method does not rank features.
+    #: Scores of the features, `usable_scores`, shape (n_features,); None if the method does not
+    #: rank features.
     scores: FloatArray | None
     #: Scaled training samples; shape (n_train, n_features).
     X: Samples
@@ -56,7 +59,8 @@ class FoldModels:
     n_shown: int
     settings: Sequence[Setting] = ()
     prepared: Outputs | None = None
-    #: Positions of the numbers of features that are scored, and of the one that the inner folds choose.
+    #: Positions of the numbers of features that are scored, and of the one that the inner folds
+    #: choose.
     scored: Sequence[int] = ()
     chosen: int = 0
     _trained: dict[tuple[int, Setting], tuple[RankedSelector, Any]] = field(default_factory=dict)
@@ -88,7 +92,8 @@ class FoldModels:
         return FeaturePipeline.of(steps, feature_names)
 
     def outcomes(self, X: Samples, y: LabelArray) -> list[Outcome | None]:
-        """Predict and score samples by the model with each number of features; None where the estimator fails.
+        """Predict and score samples by the model with each number of features; None where the
+        estimator fails.
 
         `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
@@ -111,13 +116,16 @@ class FoldModels:
         return found
 
     def training_scores(self) -> list[float | None]:
-        """Score the training samples with each number of features; empty if a score is undefined."""
+        """Score the training samples with each number of features; empty if a score is
+        undefined.
+        """
         outcomes = self.outcomes(self.X, self.y)
         defined = np.isfinite(joined_scores(_with_score(outcomes))).all()
         return with_none(joined_scores(outcomes)) if defined else []
 
     def outputs(self, X: Samples, y: LabelArray, n: int | None) -> dict[str, Any]:
-        """Outputs of the model with a number of features, `TestOutputs.to_json`; empty if there are none to record.
+        """Outputs of the model with a number of features, `TestOutputs.to_json`; empty if there are
+        none to record.
 
         `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
@@ -128,7 +136,9 @@ class FoldModels:
         return {} if found is None else found.to_json()
 
     def _at(self, n: int) -> tuple[RankedSelector, Any]:
-        """Selector of the best n features and its trained classifier; the same for all n above the scored features."""
+        """Selector of the best n features and its trained classifier; the same for all n above
+        the scored features.
+        """
         assert self.scores is not None  # noqa: S101 - only `native` takes methods without scores
         n_scored = int((self.scores > 0).sum())
         first = self.evaluation.settings[0]
@@ -149,14 +159,15 @@ class FoldModels:
 
 def _fails_outside(n: int, error: EstimatorError) -> StudyError:
     return StudyError(
-        f"evaluation.estimator fails with {n} features on an outer fold, though on none of its inner folds: {error}. "
-        f"No other number is chosen by test samples. Leave {n} out of evaluation.n_features, or change "
-        "evaluation.estimator, and start the study again."
+        f"evaluation.estimator fails with {n} features on an outer fold, though on none of its"
+        f" inner folds: {error}. No other number is chosen by test samples. Leave {n} out of"
+        " evaluation.n_features, or change evaluation.estimator, and start the study again."
     )
 
 
 def joined_scores(outcomes: Sequence[Outcome | None], name: str | None = None) -> FloatArray:
-    """Join the values of a metric: one for each number of features, or each task. Returns (n_sizes,) or (n_tasks,).
+    """Join the values of a metric: one for each number of features, or each task. Returns
+    (n_sizes,) or (n_tasks,).
 
     It is NaN where the estimator fails.
     """
@@ -187,7 +198,9 @@ def _pseudo_values(
     test: IntArray,
     kept_whole: LabelArray | None,
 ) -> list[float]:
-    """Pseudo-values of the score at a position, or of the mean, over the test samples or their groups."""
+    """Pseudo-values of the score at a position, or of the mean, over the test samples or their
+    groups.
+    """
     of_score = outcomes if position is None else [outcomes[position]]
     scored = _with_score(of_score)
     members = test if kept_whole is None else kept_whole[test]
@@ -217,7 +230,9 @@ def confusion(y: LabelArray, predicted: LabelArray, classes: LabelArray) -> list
 
 
 def pairs_of(y: LabelArray, predicted: LabelArray | None) -> list[Any]:
-    """Pair the true and the predicted quantities of the test samples; empty for classes, and without test samples."""
+    """Pair the true and the predicted quantities of the test samples; empty for classes, and
+    without test samples.
+    """
     if predicted is None or not is_quantity(y):
         return []
     pairs: list[Any] = np.stack([y, predicted], axis=-1).tolist()
@@ -289,13 +304,15 @@ def refit_winner(
     kept_whole: LabelArray | None = None,
     over_samples: bool = True,
 ) -> tuple[RefitRecord, FeaturePipeline]:
-    """Fit preparation, scaler, solver and classifier on an outer training set and score them once on its test set.
+    """Fit preparation, scaler, solver and classifier on an outer training set and score them once
+    on its test set.
 
-    The recorded scores are those of the model itself: its predictions of the test samples, and for the other numbers
-    of features those of the same pipeline with another selection.
+    The recorded scores are those of the model itself: its predictions of the test samples, and for
+    the other numbers of features those of the same pipeline with another selection.
 
-    `X` is (n_samples, d), `y` (n_samples,) or (n_samples, n_labels), `classes` (n_classes,), `kept_whole` (n_samples,)
-    the group or block of each sample. The score has pseudo-values `over_samples` unless its interval is over draws.
+    `X` is (n_samples, d), `y` (n_samples,) or (n_samples, n_labels), `classes` (n_classes,),
+    `kept_whole` (n_samples,) the group or block of each sample. The score has pseudo-values
+    `over_samples` unless its interval is over draws.
     """
     started = now()
     y_train = y[fold.train]
@@ -386,9 +403,11 @@ def refit_winner(
         report=report,
         redundancy=redundant,
         cpu_seconds=cpu_seconds,
-        modality_scores=np.asarray(solver.modality_scores_).tolist()
-        if hasattr(solver, "modality_scores_")
-        else None,
+        modality_scores=(
+            np.asarray(solver.modality_scores_).tolist()
+            if hasattr(solver, "modality_scores_")
+            else None
+        ),
         n_features=n_features,
         position=position,
         inner_curve=with_none(inner_scores.mean(axis=0)),
@@ -403,9 +422,11 @@ def refit_winner(
         reference_positions=references.positions,
         reference_settings=references.settings,
         local_optimum=solver.capabilities.local_optimum,
-        other_start=None
-        if len(fold.test)
-        else other_start(solver, X_train, y_train, scores, n_features or n_shown, prepared),
+        other_start=(
+            None
+            if len(fold.test)
+            else other_start(solver, X_train, y_train, scores, n_features or n_shown, prepared)
+        ),
         pseudo_values=values,
     )
     return record, models.pipeline(n_features, scaler, feature_names, preparation)
@@ -439,7 +460,9 @@ def _inner_sets(
     preparation: Preparation | None,
     states: Sequence[int],
 ) -> Iterator[Sets]:
-    """Yield the scaled samples of each inner fold, without holding them beside those of the next."""
+    """Yield the scaled samples of each inner fold, without holding them beside those of the
+    next.
+    """
     for inner, state in zip(fold.inner, states, strict=True):
         training = TrainingSet.of(
             X[inner.train], y[inner.train], clone(scaler), preparation and clone(preparation)

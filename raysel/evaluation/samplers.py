@@ -1,4 +1,6 @@
-"""Samplers, which propose the configurations of one outer fold from the trials of that fold alone; one is Optuna's."""
+"""Samplers, which propose the configurations of one outer fold from the trials of that fold
+alone; one is Optuna's.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,8 @@ class BatchedProposals:
     def next(self) -> Configuration | None:
         """Return the next configuration to try.
 
-        If a proposed configuration has a known score already, the sampler receives that score instead.
+        If a proposed configuration has a known score already, the sampler receives that score
+        instead.
         """
         while not self.exhausted and self._may_ask():
             configuration = Configuration(self._sampler.ask(len(self._asked)), self._searched)

@@ -33,8 +33,8 @@ from raysel.evaluation.selectors import score_scale, usable_scores
 from raysel.numerics.metrics import Metric, known_of, metric
 from raysel.numerics.rankings import descending_order
 
-#: Scores, or why the estimator fails, by the settings and the set of features; a fold has one table for all
-#: configurations.
+#: Scores, or why the estimator fails, by the settings and the set of features; a fold has one table
+#: for all configurations.
 KnownScores = dict[tuple[Any, ...], float | str]
 #: Number of scores that a table keeps, of 300 bytes each.
 _KEPT = 4096
@@ -56,7 +56,8 @@ class Evaluation:
     params: Setting = ()
     #: Settings of the estimator that the inner scores choose from, for each number of features.
     settings: tuple[Setting, ...] = ((),)
-    #: Whether the samples stay in their file, all of which is read for a score: the last iteration alone is scored.
+    #: Whether the samples stay in their file, all of which is read for a score: the last iteration
+    #: alone is scored.
     stored: bool = False
     #: Whether the study leaves the scale of the features to the method.
     unscaled: bool = False
@@ -69,21 +70,29 @@ class Evaluation:
 
     @property
     def is_native(self) -> bool:
-        """Whether the method's own predictions are scored, and no estimator is fitted to the best features."""
+        """Whether the method's own predictions are scored, and no estimator is fitted to the
+        best features.
+        """
         return self.estimator == NATIVE
 
     @property
     def every_iteration(self) -> bool:
-        """Whether each iteration is scored; others than k-NN are too slow for it and score the last one only."""
+        """Whether each iteration is scored; others than k-NN are too slow for it and score the
+        last one only.
+        """
         return self.judge.every_iteration and not self.stored
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the scores: ``n10``, ``n20``, ..., or the tasks for ``native``; empty if there is one score."""
+        """Names of the scores: ``n10``, ``n20``, ..., or the tasks for ``native``; empty if
+        there is one score.
+        """
         return self.tasks if self.is_native else tuple(f"n{n}" for n in self.n_features)
 
     def with_numbers(self, positions: Sequence[int]) -> Evaluation:
-        """Return the settings with some of the numbers of features, by their positions; ``native`` has none."""
+        """Return the settings with some of the numbers of features, by their positions;
+        ``native`` has none.
+        """
         if self.is_native:
             return self
         return replace(self, n_features=tuple(self.n_features[i] for i in positions))
@@ -102,17 +111,19 @@ class Evaluation:
     ) -> Callable[..., FloatArray]:
         """Return a function that scores a fitted selector on the given samples.
 
-        A score is NaN where the estimator fails; a list that is given to the function as well gets each
-        `EstimatorFailure`.
+        A score is NaN where the estimator fails; a list that is given to the function as well gets
+        each `EstimatorFailure`.
 
-        Scores that depend on the set of features alone are taken from ``known``, the table of these samples, or go
-        there: configurations and their iterations often rank the same features best.
+        Scores that depend on the set of features alone are taken from ``known``, the table of these
+        samples, or go there: configurations and their iterations often rank the same features best.
 
-        ``settings`` are one for all numbers of features, or one for each; the first of the evaluation's by default.
+        ``settings`` are one for all numbers of features, or one for each; the first of the
+        evaluation's by default.
 
-        `X_train` is (n_train, d), `y_train` (n_train,) or (n_train, n_labels), `X_test` (n_test, d),
-        `y_test` (n_test,) or (n_test, n_labels), `constant` (d,). ``prepared`` tells the columns of each feature, if
-        a feature may be several; numbers of features are of features then too.
+        `X_train` is (n_train, d), `y_train` (n_train,) or (n_train, n_labels), `X_test` (n_test,
+        d), `y_test` (n_test,) or (n_test, n_labels), `constant` (d,). ``prepared`` tells the
+        columns of each feature, if a feature may be several; numbers of features are of features
+        then too.
         """
         measure = metric(self.metric)
         if self.is_native:
@@ -136,7 +147,9 @@ class Evaluation:
         def outputs(
             order: IntArray, cases: Sequence[tuple[int, Setting]]
         ) -> Iterator[LabelArray | str]:
-            """Yield what the metric takes, or why there is nothing, for each number of features and setting."""
+            """Yield what the metric takes, or why there is nothing, for each number of features
+            and setting.
+            """
             if not len(order):
                 yield measure.output(best_guess(y_train).fit(X_train, y_train), X_test, y_test)
             elif of_neighbours:
@@ -146,7 +159,8 @@ class Evaluation:
                 arguments = X_train, y_train, X_test, order, sizes
                 yield from self._of_neighbours(measure, *arguments)
             else:
-                # In the order of the data, as a selector gives the features to the classifier of the final pipeline.
+                # In the order of the data, as a selector gives the features to the classifier of
+                # the final pipeline.
                 for n, setting in cases:
                     best = (
                         np.sort(order[:n])
@@ -200,7 +214,9 @@ class Evaluation:
         settings: Sequence[Setting],
         y: LabelArray,
     ) -> tuple[FloatArray, list[EstimatorFailure]]:
-        """Scores for each number of features, and failures of the estimator. `y` is (n_samples,) or of labels."""
+        """Scores for each number of features, and failures of the estimator. `y` is (n_samples,)
+        or of labels.
+        """
         scores, failures = [], []
         for n, setting, value in zip(self.n_features, settings, values, strict=True):
             if isinstance(value, str):
@@ -237,8 +253,8 @@ class Evaluation:
     ) -> Outcome:
         """Predict samples by a fitted model, and compute the metric and those of ``report``.
 
-        `X` is (n_samples, n_selected), `y` (n_samples,) or (n_samples, n_labels), `y_train` those of the training set,
-        which metrics of quantities may need.
+        `X` is (n_samples, n_selected), `y` (n_samples,) or (n_samples, n_labels), `y_train` those
+        of the training set, which metrics of quantities may need.
         """
         mean = known_of(y_train) if y_train is not None and is_quantity(y_train) else None
         with own_errors():
@@ -265,7 +281,9 @@ class Evaluation:
         mean: FloatArray | None,
         predicted: LabelArray | None = None,
     ) -> Measured:
-        """Compute what a metric takes of a fitted model; its predictions, and means of quantities, may be known."""
+        """Compute what a metric takes of a fitted model; its predictions, and means of
+        quantities, may be known.
+        """
         known = measure.response == "predict" and predicted is not None
         output: Any = predicted if known else measure.output(model, X, y)
         classes = getattr(model, "classes_", None) if mean is None else mean
@@ -278,7 +296,9 @@ class Evaluation:
         return Measured(measure, y, output, classes, parts)
 
     def finite(self, values: FloatArray, y: LabelArray) -> FloatArray:
-        """Check that values of the metric are finite. `y` is (n_samples,) or (n_samples, n_labels)."""
+        """Check that values of the metric are finite. `y` is (n_samples,) or (n_samples,
+        n_labels).
+        """
         for value in values:
             if not math.isfinite(value):
                 raise FloatingPointError(
@@ -289,7 +309,9 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Measured:
-    """Samples with what a metric takes of a model for them, so that it can be computed of some of them."""
+    """Samples with what a metric takes of a model for them, so that it can be computed of some
+    of them.
+    """
 
     metric: Metric
     #: Labels; shape (n_samples,) or (n_samples, n_labels).
@@ -298,7 +320,8 @@ class Measured:
     output: Any
     #: Classes of the model, or means of quantities over its training samples.
     classes: Any
-    #: Mask of the samples with a label by task, of one task by an empty name; None where all samples are scored.
+    #: Mask of the samples with a label by task, of one task by an empty name; None where all
+    #: samples are scored.
     parts: Mapping[str, BoolArray] | None = None
 
     @property
@@ -308,7 +331,9 @@ class Measured:
         return int(self.output.shape[1]) if scores else 1
 
     def values(self, rows: IntArray | None = None) -> FloatArray:
-        """Compute the metric of all samples or of some rows, one value for each task; returns (n_tasks,)."""
+        """Compute the metric of all samples or of some rows, one value for each task; returns
+        (n_tasks,).
+        """
         y, output = (self.y, self.output) if rows is None else (self.y[rows], self.output[rows])
         if self.parts is None:
             return np.array([self.metric(y, output, self.classes)])
@@ -327,9 +352,11 @@ class Measured:
 
 
 def _of_task(measure: Metric, name: str, y: LabelArray, output: Any, classes: Any) -> float:
-    """Compute a metric of the samples of one task, of whose own classes alone it is, as if no other task were there.
+    """Compute a metric of the samples of one task, of whose own classes alone it is, as if no other
+    task were there.
 
-    `y` is (n_samples,), `output` (n_samples,) or (n_samples, n_classes), `classes` (n_classes,) those of all tasks.
+    `y` is (n_samples,), `output` (n_samples,) or (n_samples, n_classes), `classes` (n_classes,)
+    those of all tasks.
     """
     own = np.array([str(label).startswith(f"{name}{SEPARATOR}") for label in classes])
     if measure.response != "predict":
@@ -357,7 +384,9 @@ def _output_of(
 
 
 def best_guess(y: LabelArray) -> Any:
-    """Return the unfitted model that reads no feature: the shares of the classes, or the mean of quantities."""
+    """Return the unfitted model that reads no feature: the shares of the classes, or the mean of
+    quantities.
+    """
     return DummyRegressor() if is_quantity(y) else DummyClassifier(strategy="prior")
 
 

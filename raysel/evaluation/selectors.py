@@ -45,12 +45,13 @@ def usable_scores(
     *,
     scale: str,
 ) -> FloatArray:
-    """Return a method's scores of the features, 0 for those that are constant in the unscaled training samples.
+    """Return a method's scores of the features, 0 for those that are constant in the unscaled
+    training samples.
 
-    No method may decide this by itself: rows of unit length make a constant feature vary with the norm of the row, and
-    a projection leaves it the score that rounding gives. All records of scores are made by this function. The score of
-    a feature that was prepared as several columns is that of `raysel.numerics.column_scores`. ``scale`` is
-    ``Capabilities.score_scale``.
+    No method may decide this by itself: rows of unit length make a constant feature vary with the
+    norm of the row, and a projection leaves it the score that rounding gives. All records of scores
+    are made by this function. The score of a feature that was prepared as several columns is that
+    of `raysel.numerics.column_scores`. ``scale`` is ``Capabilities.score_scale``.
 
     `scores` and `constant` are (n_columns,); returns (n_features,).
     """
@@ -59,7 +60,9 @@ def usable_scores(
 
 
 def score_scale(method: Any) -> str:
-    """Return the scale of scores, ``Capabilities.score_scale``; those of another package's method are as F values."""
+    """Return the scale of scores, ``Capabilities.score_scale``; those of another package's
+    method are as F values.
+    """
     scale: str = getattr(method, "score_scale", "squared")
     return scale
 
@@ -67,14 +70,16 @@ def score_scale(method: Any) -> str:
 class ScoredSelector(SelectorMixin, BaseEstimator):
     """Base class of selectors that hold a score for each feature and select the best ones.
 
-    Columns of an array are taken by their position; those of a table must be ``feature_names_in_`` if that is known.
+    Columns of an array are taken by their position; those of a table must be ``feature_names_in_``
+    if that is known.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         Score of each feature, larger is better; features with score 0 are never selected.
     n_features_in_ : int
-        Number of columns, each of which is a feature unless ``origin`` says which one it comes from.
+        Number of columns, each of which is a feature unless ``origin`` says which one it comes
+        from.
     feature_names_in_ : ndarray of str, shape (n_columns,)
         Names of the columns, if they are known.
     """
@@ -92,7 +97,9 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
 
     @property
     def ranking_(self) -> IntArray:
-        """Rank of each feature, 1 for the largest score; of equal scores the lower index comes first."""
+        """Rank of each feature, 1 for the largest score; of equal scores the lower index comes
+        first.
+        """
         return ranks(self.scores_)
 
     def _get_support_mask(self) -> BoolArray:
@@ -113,13 +120,14 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_selected)
-            Columns of the selected features; for TaskBlocks NaN outside the columns of a sample's own task.
+            Columns of the selected features; for TaskBlocks NaN outside the columns of a sample's
+            own task.
 
         Raises
         ------
         ValueError
-            If X has another number of columns, or is a table with other columns than ``feature_names_in_`` or in
-            another order.
+            If X has another number of columns, or is a table with other columns than
+            ``feature_names_in_`` or in another order.
         """
         check_is_fitted(self)
         support = self.get_support()
@@ -145,12 +153,14 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of all features, by default ``feature_names_in_``; must be equal to those if they are known.
+            Names of all features, by default ``feature_names_in_``; must be equal to those if they
+            are known.
 
         Returns
         -------
         ndarray of str, shape (n_selected,)
-            Names in the order of the data; ``x0``, ``x1``, ... by the columns' positions if no names are known.
+            Names in the order of the data; ``x0``, ``x1``, ... by the columns' positions if no
+            names are known.
         """
         names: LabelArray = super().get_feature_names_out(input_features)
         return names.astype(object)
@@ -158,8 +168,8 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
     def _check_width(self, n_columns: int) -> None:
         if n_columns != self.n_features_in_:
             raise ValueError(
-                f"X has {n_columns} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
-                "as input."
+                f"X has {n_columns} features, but {type(self).__name__} is expecting"
+                f" {self.n_features_in_} features as input."
             )
 
     def __sklearn_tags__(self) -> Tags:
@@ -191,7 +201,9 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
         n_features_to_select: int | None,
         outputs: Outputs | None = None,
     ) -> Self:
-        """Make the selector of a method that is fitted already. `scores` are its `usable_scores`, (n_features,)."""
+        """Make the selector of a method that is fitted already. `scores` are its
+        `usable_scores`, (n_features,).
+        """
         selector = cls(
             clone(fitted), n_features_to_select, None if outputs is None else outputs.origin
         )
@@ -210,13 +222,14 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
         validate_params(self)
         if self.estimator is None:
             raise ConfigError(
-                f"{type(self).__name__}(estimator=None) holds no method to fit: the model file was written without it. "
-                "Give the method as estimator."
+                f"{type(self).__name__}(estimator=None) holds no method to fit: the model file was"
+                " written without it. Give the method as estimator."
             )
         fitted = clone(self.estimator).fit(X, y)
         if not hasattr(fitted, "scores_"):
             raise DataError(
-                f"{type(fitted).__name__} gives no feature scores; use a method that ranks features."
+                f"{type(fitted).__name__} gives no feature scores; use a method that ranks"
+                " features."
             )
         values = (
             X
@@ -260,7 +273,9 @@ def _method_has(name: str) -> Callable[[RankedClassifier], bool]:
 
 
 class RankedClassifier(RankedSelector):
-    """Classifier that predicts by a method with all features, and whose ``transform`` selects the best ones."""
+    """Classifier that predicts by a method with all features, and whose ``transform`` selects
+    the best ones.
+    """
 
     @property
     def classes_(self) -> LabelArray:
@@ -270,14 +285,18 @@ class RankedClassifier(RankedSelector):
 
     @available_if(_method_has("predict"))
     def predict(self, X: ArrayLike | TaskBlocks) -> LabelArray:
-        """Predict by the method. `X` is (n_samples, n_features); returns (n_samples,) or (n_samples, n_labels)."""
+        """Predict by the method. `X` is (n_samples, n_features); returns (n_samples,) or
+        (n_samples, n_labels).
+        """
         check_is_fitted(self)
         predicted: LabelArray = self.estimator_.predict(as_samples(X))
         return predicted
 
     @available_if(_method_has("predict_proba"))
     def predict_proba(self, X: ArrayLike | TaskBlocks) -> FloatArray:
-        """Compute class probabilities by the method. `X` is (n_samples, n_features); returns (n_samples, n_classes)."""
+        """Compute class probabilities by the method. `X` is (n_samples, n_features); returns
+        (n_samples, n_classes).
+        """
         check_is_fitted(self)
         probabilities: FloatArray = self.estimator_.predict_proba(as_samples(X))
         return probabilities

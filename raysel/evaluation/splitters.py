@@ -1,4 +1,6 @@
-"""Splits stratified by class, label or quantile that keep groups together, and splits of consecutive samples."""
+"""Splits stratified by class, label or quantile that keep groups together, and splits of
+consecutive samples.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,18 @@ _MOST_NAMED = 20
 def split(
     y: LabelArray, n_splits: int, *, groups: LabelArray | None, random_state: int, where: str
 ) -> list[tuple[IntArray, IntArray]]:
-    """Split samples into folds, stratified by class, label or quantiles; the samples of a group stay in one fold.
+    """Split samples into folds, stratified by class, label or quantiles; the samples of a group
+    stay in one fold.
 
-    As many folds as samples, or groups, leave one out in each, where a class has fewer: they have no strata.
+    As many folds as samples, or groups, leave one out in each, where a class has fewer: they have
+    no strata.
 
-    An indicator is stratified iteratively (Sechidis et al., ECML PKDD 2011), with groups by the labels that occur in
-    each group. A rare label can be missing from a fold: see `NestedPlan.lacking`. Quantities, which are floats, are
-    stratified by `quantile_strata`.
+    An indicator is stratified iteratively (Sechidis et al., ECML PKDD 2011), with groups by the
+    labels that occur in each group. A rare label can be missing from a fold: see
+    `NestedPlan.lacking`. Quantities, which are floats, are stratified by `quantile_strata`.
 
-    `y` is (n_samples,) or (n_samples, n_labels) or (n_samples, n_quantities), `groups` (n_samples,).
+    `y` is (n_samples,) or (n_samples, n_labels) or (n_samples, n_quantities), `groups`
+    (n_samples,).
     """
     if is_quantity(y):
         return _quantile_folds(y, n_splits, groups=groups, random_state=random_state, where=where)
@@ -40,7 +45,8 @@ def split(
     n_groups = len(y) if groups is None else len(np.unique(groups))
     if groups is not None and n_groups < n_splits:
         raise DataError(
-            f"there are {n_groups} groups, too few for {where}={n_splits} folds; set at most {n_groups} folds."
+            f"there are {n_groups} groups, too few for {where}={n_splits} folds; set at most"
+            f" {n_groups} folds."
         )
     unit = "sample" if groups is None else "group"
     units = (
@@ -74,7 +80,8 @@ def split(
                 else "it is empty"
             )
             raise DataError(
-                f"{where}, fold {index}: {lack}; set fewer folds, or use groups such that each class is in several."
+                f"{where}, fold {index}: {lack}; set fewer folds, or use groups such that each"
+                " class is in several."
             )
     return folds
 
@@ -94,8 +101,9 @@ def _too_rare(classes: LabelArray, counts: IntArray, fewest: int, folds: str, un
     rare = classes[counts < fewest]
     if 2 * len(rare) > len(classes) and len(classes) > _MANY_CLASSES:
         return (
-            f"{problem}, and so have {len(rare)} of the {len(classes)} classes: the labels look like names or "
-            "measurements of single samples. Give the column or array of the classes as dataset.label."
+            f"{problem}, and so have {len(rare)} of the {len(classes)} classes: the labels look"
+            " like names or measurements of single samples. Give the column or array of the"
+            " classes as dataset.label."
         )
     remedies = [f"set at most {least} folds"] if least > 1 else []
     if len(classes) - len(rare) > 1:
@@ -117,7 +125,8 @@ def _multilabel_folds(
     if len(names) < n_splits:
         kind = "samples" if groups is None else "groups"
         raise DataError(
-            f"there are {len(names)} {kind}, too few for {where}={n_splits} folds; set at most {len(names)} folds."
+            f"there are {len(names)} {kind}, too few for {where}={n_splits} folds; set at most"
+            f" {len(names)} folds."
         )
     occurs = np.zeros((len(names), y.shape[1]), dtype=np.int64)
     np.maximum.at(occurs, member, y)
@@ -135,10 +144,11 @@ def _multilabel_folds(
 
 
 def quantile_strata(y: LabelArray, n_splits: int) -> IntArray:
-    """Number the samples' strata: n_splits consecutive ones in the order of y each, the last up to twice as many.
+    """Number the samples' strata: n_splits consecutive ones in the order of y each, the last up to
+    twice as many.
 
-    Of several quantities the order is that of the first principal component of their standardised values, whose sign is
-    that of its largest coefficient.
+    Of several quantities the order is that of the first principal component of their standardised
+    values, whose sign is that of its largest coefficient.
 
     `y` is (n_samples,) or (n_samples, n_quantities).
     """
@@ -173,7 +183,8 @@ def _quantile_folds(
     kind = "samples" if groups is None else "groups"
     if len(means) < n_splits:
         raise DataError(
-            f"there are {len(means)} {kind}, too few for {where}={n_splits} folds; set at most {len(means)} folds."
+            f"there are {len(means)} {kind}, too few for {where}={n_splits} folds; set at most"
+            f" {len(means)} folds."
         )
     columns = y.reshape(len(y), -1)
     strata = quantile_strata(means, n_splits)
@@ -186,7 +197,8 @@ def _quantile_folds(
     for index, (train, _) in enumerate(folds):
         if (np.ptp(columns[train], axis=0) == 0).any():
             raise DataError(
-                f"{where}, fold {index}: a quantity has one value only in its training set; set fewer folds."
+                f"{where}, fold {index}: a quantity has one value only in its training set; set"
+                " fewer folds."
             )
     return folds
 
@@ -194,17 +206,20 @@ def _quantile_folds(
 def draw_per_class(
     y: LabelArray, train_per_class: int, *, groups: LabelArray | None, random_state: int
 ) -> tuple[IntArray, IntArray]:
-    """Draw a training set with a fixed number of samples of each class; the other samples are the test set.
+    """Draw a training set with a fixed number of samples of each class; the other samples are the
+    test set.
 
     `y` and `groups` are (n_samples,).
     """
     if is_quantity(y):
         raise DataError(
-            "cv.train_per_class draws samples of each class, and the label is a quantity; set cv.outer."
+            "cv.train_per_class draws samples of each class, and the label is a quantity; set"
+            " cv.outer."
         )
     if groups is not None or y.ndim == 2:
         raise DataError(
-            "cv.train_per_class cannot be used with groups or several labels per sample; set cv.outer instead."
+            "cv.train_per_class cannot be used with groups or several labels per sample; set"
+            " cv.outer instead."
         )
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() <= train_per_class:
@@ -241,18 +256,21 @@ class Blocks:
     def split(
         self, rows: IntArray, y: LabelArray, n_splits: int, *, random_state: int, where: str
     ) -> list[tuple[IntArray, IntArray]]:
-        """Split samples, given with their rows in the file, into pairs of indices of training and held-out ones.
+        """Split samples, given with their rows in the file, into pairs of indices of training and
+        held-out ones.
 
-        Blocks are divided among the folds at random by their classes, or by the means of a quantity; with ``forward``
-        they are cut into n_splits + 1 spans, each but the first of which is held out once, from training on the rows
-        before it. Training rows at most ``gap`` rows from a held-out one are left out.
+        Blocks are divided among the folds at random by their classes, or by the means of a
+        quantity; with ``forward`` they are cut into n_splits + 1 spans, each but the first of which
+        is held out once, from training on the rows before it. Training rows at most ``gap`` rows
+        from a held-out one are left out.
         """
         numbers = rows // self.size
         present = np.unique(numbers)
         if len(present) < n_splits + self.forward:
             raise DataError(
-                f"there are {len(present)} blocks of {self.size} rows, too few for {where}={n_splits} "
-                f"{'forward ' if self.forward else ''}folds; set fewer folds, or a smaller cv.blocks.size."
+                f"there are {len(present)} blocks of {self.size} rows, too few for"
+                f" {where}={n_splits} {'forward ' if self.forward else ''}folds; set fewer folds,"
+                " or a smaller cv.blocks.size."
             )
         if self.forward:
             spans = [
@@ -267,17 +285,19 @@ class Blocks:
             if not is_quantity(y) and y.ndim == 1 and len(missing := np.setdiff1d(y, y[train])):
                 earlier = "earlier " if self.forward else ""
                 raise DataError(
-                    f"{where}, fold {index}: class {missing[0]!s} is missing from the {earlier}rows that it trains on; "
-                    "set fewer folds" + (", a smaller cv.blocks.gap." if self.gap else ".")
+                    f"{where}, fold {index}: class {missing[0]!s} is missing from the {earlier}rows"
+                    " that it trains on; set fewer folds"
+                    + (", a smaller cv.blocks.gap." if self.gap else ".")
                 )
             if is_quantity(y) and len(train) and (np.ptp(y[train], axis=0) == 0).any():
                 raise DataError(
-                    f"{where}, fold {index}: a quantity has one value only in the rows that it trains on; set fewer "
-                    "folds."
+                    f"{where}, fold {index}: a quantity has one value only in the rows that it"
+                    " trains on; set fewer folds."
                 )
             if not len(train):
                 raise DataError(
-                    f"{where}, fold {index}: no rows are left to train on; set a smaller cv.blocks.gap."
+                    f"{where}, fold {index}: no rows are left to train on; set a smaller"
+                    " cv.blocks.gap."
                 )
         return pairs
 

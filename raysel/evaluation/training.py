@@ -1,4 +1,6 @@
-"""A training set, prepared and scaled by itself, and other samples prepared and scaled by its statistics."""
+"""A training set, prepared and scaled by itself, and other samples prepared and scaled by its
+statistics.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ class TrainingSet:
         scaler: TransformerMixin,
         preparation: Preparation | None = None,
     ) -> Self:
-        """Fit an unfitted preparation and scaler to training samples, an array of which is overwritten.
+        """Fit an unfitted preparation and scaler to training samples, an array of which is
+        overwritten.
 
         `samples` is (n_train, d), `y` (n_train,) or (n_train, n_labels).
         """
@@ -59,7 +62,9 @@ class TrainingSet:
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """Parameters of estimators that hold the arrangement of the prepared columns, if it has changed."""
+        """Parameters of estimators that hold the arrangement of the prepared columns, if it has
+        changed.
+        """
         return {} if self.preparation is None else self.preparation.parameters
 
 

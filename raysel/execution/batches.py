@@ -1,4 +1,6 @@
-"""Batches of a search: parts of trials that a worker runs one after the other, and the trials joined from them."""
+"""Batches of a search: parts of trials that a worker runs one after the other, and the trials
+joined from them.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,9 @@ class Batch:
 class Batches:
     """Division of a plan's trials into batches.
 
-    A batch costs some hundredths of a second, whatever it holds, so that short parts go several to a batch: as many as
-    take `BATCH_SECONDS` by the last ones that ended. What has not begun by then comes back and is in a later batch.
+    A batch costs some hundredths of a second, whatever it holds, so that short parts go several to
+    a batch: as many as take `BATCH_SECONDS` by the last ones that ended. What has not begun by then
+    comes back and is in a later batch.
     """
 
     def __init__(self, plan: TrialPlan) -> None:
@@ -66,7 +69,9 @@ class Batches:
         return Batch(parts) if parts else None
 
     def _size(self, slots: int) -> int:
-        """Return the number of parts of the next batch; smaller towards the end, so that all slots end together."""
+        """Return the number of parts of the next batch; smaller towards the end, so that all
+        slots end together.
+        """
         return min(self._size_in_time, max(1, math.ceil(self._n_parts_left / (2 * slots))))
 
     @property
@@ -84,7 +89,9 @@ class Batches:
 
     @property
     def n_left(self) -> int:
-        """Number of batches to come; as long as no part has ended, which says how long they take, that of trials."""
+        """Number of batches to come; as long as no part has ended, which says how long they
+        take, that of trials.
+        """
         return (
             math.ceil(self._n_parts_left / self._size_in_time) if self._took else self._n_to_propose
         )
@@ -96,7 +103,9 @@ class Batches:
         )
 
     def again(self, parts: Sequence[dict[str, Any]]) -> None:
-        """Run parts whose worker ended again, each in a batch of its own, to see which of them ends its worker."""
+        """Run parts whose worker ended again, each in a batch of its own, to see which of them
+        ends its worker.
+        """
         self._alone.extend(part for part in parts if part["name"] not in self._lost)
 
     def join(self, part: dict[str, Any], record: Any) -> Any:
@@ -114,7 +123,9 @@ class Batches:
         )
 
     def lose(self, part: dict[str, Any]) -> bool:
-        """Give up the trial of a part, of which no part runs or counts any more; False if it was given up before."""
+        """Give up the trial of a part, of which no part runs or counts any more; False if it was
+        given up before.
+        """
         name = part["name"]
         if name in self._lost:
             return False

@@ -1,4 +1,6 @@
-"""Interface of the executors, which give the same numbers, and what they share: records and limits of their trials."""
+"""Interface of the executors, which give the same numbers, and what they share: records and
+limits of their trials.
+"""
 
 from __future__ import annotations
 
@@ -100,13 +102,15 @@ class Executor(AbstractContextManager["Executor"], ABC):
         arguments : sequence of object
             Arguments that can be pickled.
         limit : float, optional
-            Seconds after which a task that runs in a worker process is ended with it, tried twice more and then fails;
-            no limit by default. A task in the study's own process cannot be ended.
+            Seconds after which a task that runs in a worker process is ended with it, tried twice
+            more and then fails; no limit by default. A task in the study's own process cannot be
+            ended.
 
         Yields
         ------
         TaskEnd
-            Value, or error, of each task in the order in which they end; one that fails does not end the others.
+            Value, or error, of each task in the order in which they end; one that fails does not
+            end the others.
 
         Raises
         ------
@@ -115,7 +119,9 @@ class Executor(AbstractContextManager["Executor"], ABC):
         """
 
     def mixed_nodes(self) -> Sequence[NodeRecord]:
-        """Return the nodes that were allowed to compute with other versions than this process; by default none."""
+        """Return the nodes that were allowed to compute with other versions than this process;
+        by default none.
+        """
         return ()
 
 
@@ -130,7 +136,9 @@ _OWN_NAME = re.compile(r"\A[\w.]*\b(StudyError|EstimatorError): ")
 
 
 def last_line(error: object) -> str:
-    """Return the line of an error's text that says what happened, or the name of its type if the text is empty."""
+    """Return the line of an error's text that says what happened, or the name of its type if the
+    text is empty.
+    """
     return headline(str(error)) or type(error).__name__
 
 
@@ -209,6 +217,7 @@ class Recorder:
         if used > self._memory_limit:
             self._memory_limit = math.inf
             self.log.message(
-                f"this process uses {used / 2**30:.1f} GiB, more than {_MEMORY_SHARE:.0%} of the machine's memory: "
-                "if it is killed, resume the study; a study of fewer configurations needs less"
+                f"this process uses {used / 2**30:.1f} GiB, more than {_MEMORY_SHARE:.0%} of the"
+                " machine's memory: if it is killed, resume the study; a study of fewer"
+                " configurations needs less"
             )

@@ -38,7 +38,9 @@ _SETS_A_PROCESS = 4
 
 
 class ProcessExecutor(SerialExecutor):
-    """Executor in ``n_jobs`` processes; searches whose trials depend on earlier ones run in this process."""
+    """Executor in ``n_jobs`` processes; searches whose trials depend on earlier ones run in this
+    process.
+    """
 
     def __init__(self, study: Study, n_jobs: int) -> None:
         super().__init__(study)
@@ -101,9 +103,11 @@ class ProcessExecutor(SerialExecutor):
         parts: Sequence[Sequence[Any]],
         say: Callable[[str], object] = warnings.warn,
     ) -> Generator[tuple[Any, Any]]:
-        """Yield each item of all parts and its value, which is None if the process that computed it alone died each time.
+        """Yield each item of all parts and its value, which is None if the process that computed it
+        alone died each time.
 
-        A process that dies ends all others: what they had not returned is computed again, one item after the other.
+        A process that dies ends all others: what they had not returned is computed again, one item
+        after the other.
         """
         left = dict(enumerate(parts))
         numbered = (delayed(_numbered)(n, run, self._study, part) for n, part in enumerate(parts))
@@ -112,8 +116,8 @@ class ProcessExecutor(SerialExecutor):
                 yield from zip(left.pop(number), values, strict=True)
         except TerminatedWorkerError:
             say(
-                "a worker process was killed, or ran out of memory: what is left is computed in one process at a time, "
-                "which is slower. Set a smaller n_jobs if memory is short"
+                "a worker process was killed, or ran out of memory: what is left is computed in one"
+                " process at a time, which is slower. Set a smaller n_jobs if memory is short"
             )
         for item in chain.from_iterable(left.values()):
             yield item, self._alone(run, item)

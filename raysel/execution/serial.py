@@ -1,6 +1,7 @@
 """Computations of a study in this process, and the executor that does them one after the other.
 
-Executors limit the threads of the libraries once for several computations: to find the libraries takes milliseconds.
+Executors limit the threads of the libraries once for several computations: to find the libraries
+takes milliseconds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 
-#: Bytes of data from which on the folds that are kept are bounded by them: copies of small data may outweigh them.
+#: Bytes of data from which on the folds that are kept are bounded by them: copies of small data may
+#: outweigh them.
 _LARGE = 2**26
 
 
@@ -33,7 +35,8 @@ def limited_threads(study: Study) -> threadpool_limits:
 
 
 def room_for_folds(study: Study, memory_share: float) -> float:
-    """Return how many bytes of prepared folds are kept in this process; none that one configuration alone would read.
+    """Return how many bytes of prepared folds are kept in this process; none that one configuration
+    alone would read.
 
     Of large data half their size, else a share of the machine's memory.
     """
@@ -44,7 +47,9 @@ def room_for_folds(study: Study, memory_share: float) -> float:
 
 
 class PreparedFolds:
-    """Source of prepared folds for trials in this process, which keeps those that fit into its share of the memory."""
+    """Source of prepared folds for trials in this process, which keeps those that fit into its
+    share of the memory.
+    """
 
     def __init__(self, study: Study, memory_share: float) -> None:
         self._study, self._room = study, room_for_folds(study, memory_share)
@@ -100,7 +105,8 @@ def run_task(study: Study, function: Callable[[Study, Any], Any], argument: Any)
     return TaskEnd(argument, value, error, time.process_time() - started)
 
 
-#: Largest share of the machine's memory for prepared folds; further folds are prepared again for each trial.
+#: Largest share of the machine's memory for prepared folds; further folds are prepared again for
+#: each trial.
 MEMORY_SHARE = 0.25
 
 

@@ -1,4 +1,6 @@
-"""Handling of SIGTERM, sent by schedulers, and SIGHUP, sent when a terminal is lost: the study ends as after Ctrl-C."""
+"""Handling of SIGTERM, sent by schedulers, and SIGHUP, sent when a terminal is lost: the study
+ends as after Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,11 @@ _RECEIVED: list[int] = []
 
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt inside the context, and restore the previous handlers at its end.
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt inside the context, and restore the previous
+    handlers at its end.
 
-    A SIGHUP that is ignored, as ``nohup`` starts its commands, stays ignored. Only the main thread can handle signals:
-    in other threads, and inside another such context, it does nothing.
+    A SIGHUP that is ignored, as ``nohup`` starts its commands, stays ignored. Only the main thread
+    can handle signals: in other threads, and inside another such context, it does nothing.
     """
     if (
         threading.current_thread() is not threading.main_thread()
@@ -40,7 +43,9 @@ def sigterm_as_interrupt() -> Iterator[None]:
 
 @contextmanager
 def sigterm_handler_restored() -> Iterator[None]:
-    """Restore the handlers of SIGTERM, which Ray replaces when it starts, and of SIGHUP at the end of the context."""
+    """Restore the handlers of SIGTERM, which Ray replaces when it starts, and of SIGHUP at the
+    end of the context.
+    """
     previous = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
         yield
@@ -52,7 +57,9 @@ def sigterm_handler_restored() -> Iterator[None]:
 
 
 def was_terminated() -> bool:
-    """Return whether SIGTERM or SIGHUP, which Ray does not distinguish from Ctrl-C, came inside the context."""
+    """Return whether SIGTERM or SIGHUP, which Ray does not distinguish from Ctrl-C, came inside
+    the context.
+    """
     return bool(_RECEIVED)
 
 
@@ -70,7 +77,9 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 
 
 def _leave_terminal() -> None:
-    """Point the standard streams that led to a terminal to nowhere: writing to a lost terminal fails."""
+    """Point the standard streams that led to a terminal to nowhere: writing to a lost terminal
+    fails.
+    """
     with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123 - devnull is a name
         for stream in range(3):
             with suppress(OSError):  # a closed stream

@@ -1,4 +1,6 @@
-"""Division of a study into trials: by configuration, by inner training set, or by outer fold and configuration."""
+"""Division of a study into trials: by configuration, by inner training set, or by outer fold and
+configuration.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ from raysel.tracking.log import StudyLog
 
 
 class TrialPlan(ABC):
-    """Base class of the trial plans: the trials of a study that have ended, and those that are still to run."""
+    """Base class of the trial plans: the trials of a study that have ended, and those that are
+    still to run.
+    """
 
     #: Class of the trials.
     trial_class: type[Trial]
@@ -47,7 +51,9 @@ class TrialPlan(ABC):
 
     @property
     def n_left(self) -> int:
-        """Number of trials that are still to run; fewer if a search that learns proposes one again."""
+        """Number of trials that are still to run; fewer if a search that learns proposes one
+        again.
+        """
         return self.study.n_trials - len(self.records)
 
     @abstractmethod
@@ -56,16 +62,22 @@ class TrialPlan(ABC):
 
     @abstractmethod
     def score(self, record: Any) -> float | None:
-        """Return the score of a trial for the display of the best score so far; None if it has none."""
+        """Return the score of a trial for the display of the best score so far; None if it has
+        none.
+        """
 
     @property
     def waiting(self) -> Sequence[Mapping[str, Any]]:
-        """Parameters of the remaining trials in the order in which they are proposed; empty if they are not known."""
+        """Parameters of the remaining trials in the order in which they are proposed; empty if
+        they are not known.
+        """
         return ()
 
     @property
     def parts(self) -> Sequence[Mapping[str, Any]]:
-        """What makes of a trial's config those of its parts, which run independently; by default one part."""
+        """What makes of a trial's config those of its parts, which run independently; by default
+        one part.
+        """
         return ({},)
 
     def join(self, parts: Sequence[Any]) -> Any:
@@ -81,7 +93,9 @@ class TrialPlan(ABC):
 
     @abstractmethod
     def finish(self, log: StudyLog) -> list[TrialRecord]:
-        """Return the records of all configurations, in an order that does not depend on when the trials ended."""
+        """Return the records of all configurations, in an order that does not depend on when the
+        trials ended.
+        """
 
     def add(self, record: Any) -> None:
         """Add the record of a trial that has ended."""
@@ -96,7 +110,9 @@ class TrialPlan(ABC):
         return self._configs()
 
     def propose(self) -> dict[str, Any] | None:
-        """Return the config of the next trial, whose ``name`` is a valid folder name; None if there is none now."""
+        """Return the config of the next trial, whose ``name`` is a valid folder name; None if
+        there is none now.
+        """
         config = next(self._listed, None)
         self._all_proposed = config is None
         return config
@@ -107,7 +123,9 @@ class TrialPlan(ABC):
         return self._all_proposed
 
     def should_continue(self, config: Mapping[str, Any], rung: Rung) -> bool:
-        """Return whether a trial continues at a rung of early stopping; always True without early stopping."""
+        """Return whether a trial continues at a rung of early stopping; always True without
+        early stopping.
+        """
         return True
 
     def steps(self, trial: Trial, config: Mapping[str, Any]) -> Iterator[int]:
@@ -135,7 +153,9 @@ class ConfigurationPlan(TrialPlan):
         return joined_record(self.study, parts)
 
     def _left(self) -> list[int]:
-        """Indices of the configurations to try, shuffled so that a search that is cut covers the whole space."""
+        """Indices of the configurations to try, shuffled so that a search that is cut covers the
+        whole space.
+        """
         done = {record.id for record in self.records}
         configurations = self.study.configurations
         seed = derived_seed(self.study.config.seed, "trial order")
@@ -172,7 +192,9 @@ class ConfigurationPlan(TrialPlan):
 
 
 class TrainingSetPlan(TrialPlan):
-    """Plan whose trials are one inner training set each, with all configurations not yet fitted to it."""
+    """Plan whose trials are one inner training set each, with all configurations not yet fitted
+    to it.
+    """
 
     trial_class = PathTrial
     record_class = PathRecord
@@ -191,7 +213,9 @@ class TrainingSetPlan(TrialPlan):
         }
 
     def _missing(self, record: PathRecord | None) -> list[int]:
-        """Indices of the configurations that are not fitted to a training set; empty if its path failed."""
+        """Indices of the configurations that are not fitted to a training set; empty if its path
+        failed.
+        """
         if record is None:
             return list(range(self.study.n_configurations))
         lacking = record.status != "failed"
@@ -202,7 +226,9 @@ class TrainingSetPlan(TrialPlan):
         ]
 
     def _left(self) -> list[tuple[int, list[int]]]:
-        """Indices of the training sets that are not complete, each with those of its missing configurations."""
+        """Indices of the training sets that are not complete, each with those of its missing
+        configurations.
+        """
         missing = (
             self._missing(self._paths.get((fold.name, i))) for fold, i in self.study.training_sets
         )
@@ -236,12 +262,14 @@ class TrainingSetPlan(TrialPlan):
         return None
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:
-        """Assemble the paths into a trial record of each configuration, and log those that are new."""
+        """Assemble the paths into a trial record of each configuration, and log those that are
+        new.
+        """
         if self._left():
             raise StudyError(
-                f"only {len(self.records)} of {len(self.study.training_sets)} training sets are done, and with "
-                "search.method path no configuration has a score before all are. Resume the study, or raise "
-                "search.time_budget."
+                f"only {len(self.records)} of {len(self.study.training_sets)} training sets are"
+                " done, and with search.method path no configuration has a score before all are."
+                " Resume the study, or raise search.time_budget."
             )
         records = trial_records(self.study, self.records)
         for record in records:
@@ -251,7 +279,9 @@ class TrainingSetPlan(TrialPlan):
 
 
 class FoldPlan(ConfigurationPlan):
-    """Plan whose trials are one configuration on one outer fold each, for adaptive searches and early stopping."""
+    """Plan whose trials are one configuration on one outer fold each, for adaptive searches and
+    early stopping.
+    """
 
     trial_class = FoldTrial
 
@@ -292,7 +322,9 @@ class FoldPlan(ConfigurationPlan):
         self._searches[record.fold].tell(record)
 
     def propose(self) -> dict[str, Any] | None:
-        """Propose a configuration for the outer fold with the fewest proposals, of those that can propose now."""
+        """Propose a configuration for the outer fold with the fewest proposals, of those that
+        can propose now.
+        """
         for fold, search in sorted(self._searches.items(), key=lambda item: item[1].n_asked):
             record = search.next()
             if record is not None:

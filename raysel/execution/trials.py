@@ -1,4 +1,5 @@
-"""Trials of a study: one configuration on outer folds, or all configurations on one inner training set.
+"""Trials of a study: one configuration on outer folds, or all configurations on one inner training
+set.
 
 An executor runs them, in this process or in a worker of Ray; the records are the same.
 """
@@ -53,7 +54,8 @@ def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord
 def joined_record(study: Study, parts: Sequence[TrialRecord]) -> TrialRecord:
     """Join the records of one configuration on different outer folds, in any order.
 
-    It starts as if its parts had run one after the other until it ended, since the difference is shown as its cost.
+    It starts as if its parts had run one after the other until it ended, since the difference is
+    shown as its cost.
     """
     ended = max(part.ended for part in parts)
     started = ended - sum(part.ended - part.started for part in parts)
@@ -75,7 +77,8 @@ def _set_status(record: TrialRecord) -> None:
         record.status = "null"
 
 
-#: Returns the prepared data of an outer fold's inner fold, given by its number, for a configuration's parameters.
+#: Returns the prepared data of an outer fold's inner fold, given by its number, for a
+#: configuration's parameters.
 FoldSource = Callable[[OuterFold, int, Mapping[str, Any]], FoldData]
 
 
@@ -153,7 +156,9 @@ class Trial(ABC):
 
 
 class ConfigurationTrial(Trial):
-    """Trial that scores one configuration on the inner folds of all outer folds; no test samples are used."""
+    """Trial that scores one configuration on the inner folds of all outer folds; no test samples
+    are used.
+    """
 
     record: TrialRecord
     _advance = staticmethod(run_in_turn)
@@ -194,7 +199,9 @@ class ConfigurationTrial(Trial):
 
 
 class FoldTrial(ConfigurationTrial):
-    """Trial that scores one configuration on the inner folds of one outer fold, and may be stopped at a rung."""
+    """Trial that scores one configuration on the inner folds of one outer fold, and may be
+    stopped at a rung.
+    """
 
     _advance = staticmethod(run_in_lockstep)
 
@@ -247,7 +254,8 @@ class PathTrial(Trial):
             solver = solvers[position]
             converged, gap = convergence_of(solver)
             objective = [float(value) for value in solver.objective_path_]
-            # Only the last objective and its scores: a solution proved by a certificate has no iterations.
+            # Only the last objective and its scores: a solution proved by a certificate has no
+            # iterations.
             fit = InnerTrace(objective[-1:], [], source, converged, gap)
             for score in scorers:
                 fit.add_scores(score, solver)

@@ -23,12 +23,14 @@ def distinct_classes(y: ArrayLike) -> tuple[LabelArray, IntArray]:
 
 
 def distance_differences(nearest: FloatArray) -> FloatArray:
-    """Score of each class: distance to the nearest sample of another class minus that to the nearest of its own.
+    """Score of each class: distance to the nearest sample of another class minus that to the
+    nearest of its own.
 
         s_r(x) = min_(q != r) d_q(x) - d_r(x)
 
-    The largest score is that of the class of the nearest sample. Unlike -d_r(x), the scores of a class are comparable
-    across samples: a sample that is far from all classes is no worse than one that is near to all.
+    The largest score is that of the class of the nearest sample. Unlike -d_r(x), the scores of a
+    class are comparable across samples: a sample that is far from all classes is no worse than one
+    that is near to all.
 
     `nearest` is (n_samples, n_classes); returns (n_samples, n_classes).
     """
@@ -46,7 +48,8 @@ def gives_class_scores(model: Any) -> bool:
 
 
 def class_scores(model: Any, X: Any, n_classes: int) -> FloatArray:
-    """Score the classes or labels by a classifier's ``decision_function``, else its ``predict_proba``.
+    """Score the classes or labels by a classifier's ``decision_function``, else its
+    ``predict_proba``.
 
     `X` is (n_samples, n_features); returns (n_samples, n_classes).
     """

@@ -1,23 +1,27 @@
-"""Score of a feature that was prepared as several columns, comparable with those of features of one column.
+"""Score of a feature that was prepared as several columns, comparable with those of features of one
+column.
 
-The length of the scores of m columns grows with m, and with more than m where a method gives columns of rare values
-larger scores than numbers, even of noise. So a feature is also tested by itself, whatever the method. With orthonormal
-bases Q of its n centred values and U of the centred labels (a column for each class, label or quantity) the statistic
+The length of the scores of m columns grows with m, and with more than m where a method gives
+columns of rare values larger scores than numbers, even of noise. So a feature is also tested by
+itself, whatever the method. With orthonormal bases Q of its n centred values and U of the centred
+labels (a column for each class, label or quantity) the statistic
 
     V = n ||Q'U||^2
 
-is Pillai's trace times n, for a text and classes Pearson's chi-squared statistic. Without information V is about
-chi-squared with r a degrees of freedom, r and a the numbers of columns of Q and U. The statistic V_1 of a single column
-that noise exceeds as often is, by the cube roots of Wilson and Hilferty (PNAS 17, 1931), which are nearly normal,
+is Pillai's trace times n, for a text and classes Pearson's chi-squared statistic. Without
+information V is about chi-squared with r a degrees of freedom, r and a the numbers of columns of Q
+and U. The statistic V_1 of a single column that noise exceeds as often is, by the cube roots of
+Wilson and Hilferty (PNAS 17, 1931), which are nearly normal,
 
     V_1^(1/3) = a^(1/3) (1 - 2/(9 a) + sqrt(r) ((V / (a r))^(1/3) - 1 + 2/(9 a r))).
 
-The squared score of a feature whose columns have the scores s_k is, with sums over the features j of one column,
+The squared score of a feature whose columns have the scores s_k is, with sums over the features j
+of one column,
 
     min( V_1 / V sum_k s_k^2,  V_1 sum_j s_j^2 / sum_j V_j )
 
-and the first of both where its V_1 is larger than all V_j. Of weights and places, which have no squares, it is the
-largest of its columns, but it has no better place than by V_1.
+and the first of both where its V_1 is larger than all V_j. Of weights and places, which have no
+squares, it is the largest of its columns, but it has no better place than by V_1.
 """
 
 from __future__ import annotations
@@ -45,8 +49,9 @@ def own_statistics(
 ) -> OwnStatistics:
     """Compute the statistics of features by their columns.
 
-    `X` is (n_samples, n_columns), `y` (n_samples,) or (n_samples, n_labels), `origin`, the feature of each column,
-    (n_columns,); both statistics are 0 of a feature without columns or of constant ones.
+    `X` is (n_samples, n_columns), `y` (n_samples,) or (n_samples, n_labels), `origin`, the feature
+    of each column, (n_columns,); both statistics are 0 of a feature without columns or of constant
+    ones.
     """
     labels = _basis(_columns_of(y))
     degrees = labels.shape[1]
@@ -102,11 +107,12 @@ def joint_scores(
     statistics: OwnStatistics | None,
     scale: str,
 ) -> FloatArray:
-    """Return a score for each feature, that of its column or one which does not grow with the number of its columns.
+    """Return a score for each feature, that of its column or one which does not grow with the
+    number of its columns.
 
-    `scores` and `origin`, the feature of each column, are (n_columns,); returns (n_features,), 0 of a feature without
-    columns. ``scale`` is what the scores are: "effect", "squared", or "weight" and "place". Without ``statistics``, as
-    where there are no labels, the mean is taken.
+    `scores` and `origin`, the feature of each column, are (n_columns,); returns (n_features,), 0 of
+    a feature without columns. ``scale`` is what the scores are: "effect", "squared", or "weight"
+    and "place". Without ``statistics``, as where there are no labels, the mean is taken.
     """
     counts = np.bincount(origin, minlength=n_features)
     known = statistics is not None and bool(statistics.joint.any())
@@ -136,7 +142,9 @@ def _means(scores: FloatArray, origin: IntArray, counts: IntArray) -> FloatArray
 def _joint(
     scores: FloatArray, origin: IntArray, counts: IntArray, own: OwnStatistics
 ) -> FloatArray:
-    """Joint scores of columns whose scores are in units of an effect, as coefficients; infinite ones stay."""
+    """Joint scores of columns whose scores are in units of an effect, as coefficients; infinite
+    ones stay.
+    """
     infinite = np.isposinf(scores)
     finite = np.where(infinite, 0.0, np.maximum(scores, 0.0))
     unit = float(finite.max(initial=0.0)) or 1.0
@@ -153,7 +161,9 @@ def _joint(
 
 
 def _placed(scores: FloatArray, origin: IntArray, own: OwnStatistics) -> FloatArray:
-    """Largest score of each feature's columns, but that of no better place than the feature has by itself."""
+    """Largest score of each feature's columns, but that of no better place than the feature has
+    by itself.
+    """
     largest = np.full(len(own.single), -np.inf)
     np.maximum.at(largest, origin, scores)
     largest[np.isneginf(largest)] = 0.0  # a feature without columns

@@ -1,15 +1,18 @@
-"""Scatter matrices of labelled sample sets, and trace ratio problems that share one ratio, by Newton's method.
+"""Scatter matrices of labelled sample sets, and trace ratio problems that share one ratio, by
+Newton's method.
 
-With X centred (n x D), S_t = X'X/n and S_b = sum_k n_k/n m_k m_k' (m_k: the mean of class k). An orthonormal basis Q
-of range(S_t) turns them into S_t = diag(total) and S_b = H H' with one column a class; neither is ever formed in the
-original features. Directions outside that range are constant in the data: dropping them loses nothing, and no ratio
-becomes 0/0. Over the scatter matrices B_i, T_i of several sample sets
+With X centred (n x D), S_t = X'X/n and S_b = sum_k n_k/n m_k m_k' (m_k: the mean of class k). An
+orthonormal basis Q of range(S_t) turns them into S_t = diag(total) and S_b = H H' with one column a
+class; neither is ever formed in the original features. Directions outside that range are constant
+in the data: dropping them loses nothing, and no ratio becomes 0/0. Over the scatter matrices B_i,
+T_i of several sample sets
 
     maximise over V_i'V_i = I:   sum_i w_i tr(V_i' B_i V_i) / sum_i w_i tr(V_i' T_i V_i)
 
-F(x) = sum_i w_i (sum of the d_i largest eigenvalues of B_i - x T_i) is convex and decreasing, and its one root is
-the global optimum. Newton's step on F (Dinkelbach's method) takes those eigenvectors and sets x to the ratio they
-attain. Wang et al., "Trace ratio vs. ratio trace", CVPR 2007; Zhang & Yeung, AAAI 2011, eq. 3.
+F(x) = sum_i w_i (sum of the d_i largest eigenvalues of B_i - x T_i) is convex and decreasing, and
+its one root is the global optimum. Newton's step on F (Dinkelbach's method) takes those
+eigenvectors and sets x to the ratio they attain. Wang et al., "Trace ratio vs. ratio trace", CVPR
+2007; Zhang & Yeung, AAAI 2011, eq. 3.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from raysel.numerics.linear_algebra import EPS, centre, equilibrated_rank, rank_
 #: Lower bound of the within-class share of a direction's total scatter.
 SMALLEST_WITHIN = 1e-8
 
-#: Where the maximum 1 is attained by more than one subspace, the limit from below is the canonical one.
+#: Where the maximum 1 is attained by more than one subspace, the limit from below is the canonical
+#: one.
 LARGEST_RATIO = 1.0 - 1e-8
 
 #: A direction whose ratio is above this is one where B = T.
@@ -36,7 +40,8 @@ SEPARATED = 1.0 - 1e-10
 #: An eigenvalue below this share of the largest has lost half of its digits to rounding.
 RESOLVED = EPS**0.5
 
-#: Dimension from which a few eigenvectors take Lanczos iterations on a low-rank form less time than LAPACK.
+#: Dimension from which a few eigenvectors take Lanczos iterations on a low-rank form less time than
+#: LAPACK.
 LARGE = 384
 #: Number of restarts of these iterations, which where eigenvalues are close do not pay.
 _RESTARTS = 10
@@ -48,7 +53,8 @@ class ScatterRange:
 
     #: Mean of each feature; shape (D,).
     mean: FloatArray
-    #: Q itself or, if dual, A with Q = X' A for the centred X: an n x r array instead of D x r; shape (D, r) or (n, r).
+    #: Q itself or, if dual, A with Q = X' A for the centred X: an n x r array instead of D x r;
+    #: shape (D, r) or (n, r).
     basis: FloatArray
     dual: bool
     #: Eigenvalues of S_t, descending, all positive; shape (r,).
@@ -66,7 +72,9 @@ class ScatterRange:
 
     @property
     def within_trace(self) -> float:
-        """Trace of the within-class scatter, tr(S_t) - tr(S_b), at least what rounding may leave of 0."""
+        """Trace of the within-class scatter, tr(S_t) - tr(S_b), at least what rounding may leave
+        of 0.
+        """
         whole = self.total.sum()
         return float(max(EPS * whole, whole - (self.between**2).sum()))
 
@@ -78,14 +86,18 @@ class ScatterRange:
         return centred.T @ (self.basis @ V) if self.dual else self.basis @ V
 
     def embed(self, centred: FloatArray, V: FloatArray) -> FloatArray:
-        """Project the same samples: X Q V, shape (n, d); the dual form does not read the features."""
+        """Project the same samples: X Q V, shape (n, d); the dual form does not read the
+        features.
+        """
         if self.dual:
             return self.basis @ ((len(self.basis) * self.total)[:, None] * V)
         return centred @ (self.basis @ V)
 
 
 def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRange:
-    """Reduce a labelled sample set to the range of its total scatter. `X` is (n, D), `codes` (n,)."""
+    """Reduce a labelled sample set to the range of its total scatter. `X` is (n, D), `codes`
+    (n,).
+    """
     n = len(X)
     mean, centred = centre(X)
     counts = np.bincount(codes, minlength=n_classes)
@@ -137,7 +149,8 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
 def fisher_directions(
     reduced: ScatterRange, size: int, shrinkage: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Solve S_b v = ratio S_t v by the eigenvectors of H' D^-1 H, where S_t = D + shrinkage H H' and D is diagonal.
+    """Solve S_b v = ratio S_t v by the eigenvectors of H' D^-1 H, where S_t = D + shrinkage H H'
+    and D is diagonal.
 
     Returns `V` (r, size), `ratios` (size,).
     """
@@ -173,7 +186,9 @@ class Scatters:
         return matrix
 
     def leading(self, ratio: float, size: int) -> FloatArray:
-        """Eigenvectors of the ``size`` largest eigenvalues of B - ratio T, shape (r, size), largest first."""
+        """Eigenvectors of the ``size`` largest eigenvalues of B - ratio T, shape (r, size),
+        largest first.
+        """
         diagonal = self.total + self.overlap * (self.between**2).sum(axis=1)
         if diagonal.min() < RESOLVED * diagonal.max():
             return self._graded(ratio)[:, :size]
@@ -193,11 +208,12 @@ class Scatters:
         return np.ascontiguousarray(vectors[:, : -size - 1 : -1])
 
     def _leading_few(self, ratio: float, size: int) -> FloatArray | None:
-        """``leading`` by Lanczos iterations on (shift I - B + ratio T)^-1; None where they do not end.
+        """``leading`` by Lanczos iterations on (shift I - B + ratio T)^-1; None where they do not
+        end.
 
-        With E = shift I + ratio diag(total) and H H' = B (1 - ratio overlap) the inverse of the difference E - H H' is
-        E^-1 + E^-1 H (I - H'E^-1 H)^-1 H'E^-1 (Woodbury): a product costs O(rc). The largest eigenvalue is below the
-        shift where no eigenvalue of H'E^-1 H exceeds 1.
+        With E = shift I + ratio diag(total) and H H' = B (1 - ratio overlap) the inverse of the
+        difference E - H H' is E^-1 + E^-1 H (I - H'E^-1 H)^-1 H'E^-1 (Woodbury): a product costs
+        O(rc). The largest eigenvalue is below the shift where no eigenvalue of H'E^-1 H exceeds 1.
         """
         H, diagonal = np.sqrt(1.0 - ratio * self.overlap) * self.between, ratio * self.total
 
@@ -205,7 +221,9 @@ class Scatters:
             return H.T @ (H / (shift + diagonal)[:, None])
 
         def exceeding(shift: float) -> int:
-            """Number of eigenvalues of B - ratio T above the shift, by Sylvester's law of inertia."""
+            """Number of eigenvalues of B - ratio T above the shift, by Sylvester's law of
+            inertia.
+            """
             values = scipy.linalg.eigvalsh(inner(shift), check_finite=False)
             return int(np.count_nonzero(diagonal < -shift) + np.count_nonzero(values > 1))
 
@@ -241,10 +259,12 @@ class Scatters:
         )
 
     def _graded(self, ratio: float) -> FloatArray:
-        """All eigenvectors of B - ratio T, largest first, where some directions have next to no scatter."""
-        # Rounding errors of the size of the largest eigenvalues hide the small ones, but leave their common eigenspace
-        # exact: the problem is solved again within it, with smaller rounding errors, until every eigenvalue is
-        # resolved.
+        """All eigenvectors of B - ratio T, largest first, where some directions have next to no
+        scatter.
+        """
+        # Rounding errors of the size of the largest eigenvalues hide the small ones, but leave
+        # their common eigenspace exact: the problem is solved again within it, with smaller
+        # rounding errors, until every eigenvalue is resolved.
         V, start, stop = np.eye(len(self.total)), 0, len(self.total)
         while True:
             values, turn = self._within(V[:, start:stop], ratio)
@@ -267,10 +287,11 @@ class Scatters:
         return values[::-1], vectors[:, ::-1]
 
     def separating(self, size: int) -> FloatArray | None:
-        """Directions of the largest B among those where B = T, shape (r, size): the limit of ``leading`` at ratio 1.
+        """Directions of the largest B among those where B = T, shape (r, size): the limit of
+        ``leading`` at ratio 1.
 
-        Bv = Tv means v = T^-1 H e with e = H'v, an eigenvector of H'T^-1 H for the eigenvalue 1. None if there are
-        fewer such directions than ``size``.
+        Bv = Tv means v = T^-1 H e with e = H'v, an eigenvector of H'T^-1 H for the eigenvalue 1.
+        None if there are fewer such directions than ``size``.
         """
         if self.overlap:
             return None
@@ -303,7 +324,8 @@ class Scatters:
 
 
 def shrunken(between: FloatArray, total: FloatArray, shrinkage: float = 0.0) -> Scatters:
-    """Scatters with a shrunken within-class scatter: B = S_b, T = S_b + (1 - s) S_w + s tr(S_w)/r I.
+    """Scatters with a shrunken within-class scatter: B = S_b, T = S_b + (1 - s) S_w + s tr(S_w)/r
+    I.
 
     Here S_b = H H' and S_w = diag(total) - S_b.
 
@@ -330,10 +352,11 @@ def shared_ratio(
 def maximize_trace_ratio(
     problems: Sequence[Scatters], sizes: Sequence[int], weights: FloatArray
 ) -> Iterator[tuple[float, list[FloatArray]]]:
-    """Maximise the common ratio by Newton's method on F from x = 0; the ratio never falls and converges quadratically.
+    """Maximise the common ratio by Newton's method on F from x = 0; the ratio never falls and
+    converges quadratically.
 
-    Where every problem has enough directions with B = T the ratio is 1, and one step attains it. The iterator has no
-    end: the caller stops.
+    Where every problem has enough directions with B = T the ratio is 1, and one step attains it.
+    The iterator has no end: the caller stops.
 
     `weights` is (len(problems),); yields `bases` each (r_i, d_i).
     """

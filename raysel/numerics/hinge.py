@@ -1,11 +1,13 @@
-"""The hinge loss of several two-class problems and norms of the blocks of their coefficients, with proximal steps.
+"""The hinge loss of several two-class problems and norms of the blocks of their coefficients, with
+proximal steps.
 
-Each row is one problem. Scores m and signs y in {-1, 1} have the shape (c, n): c problems, n samples. The loss is
-``sum_ij (1 - y_ij m_ij)_+``.
+Each row is one problem. Scores m and signs y in {-1, 1} have the shape (c, n): c problems, n
+samples. The loss is ``sum_ij (1 - y_ij m_ij)_+``.
 
-A block of coefficients W (c, d) is one feature's on all problems (a column) or one problem's on one modality
-(consecutive entries of a row). Shrinking by t, ``(1 - t / ||block||)_+ block``, is the proximal step of
-``t ||block||``. Capping at t projects a block on the ball of radius t: it is what shrinking takes away.
+A block of coefficients W (c, d) is one feature's on all problems (a column) or one problem's on one
+modality (consecutive entries of a row). Shrinking by t, ``(1 - t / ||block||)_+ block``, is the
+proximal step of ``t ||block||``. Capping at t projects a block on the ball of radius t: it is what
+shrinking takes away.
 """
 
 from __future__ import annotations
@@ -21,13 +23,16 @@ from raysel.core.arrays import FloatArray, IntArray
 
 
 def hinge_loss(margins: FloatArray, signs: FloatArray) -> FloatArray:
-    """Hinge loss of each problem, ``sum_i (1 - y_i m_i)_+``. `margins` and `signs` are (c, n); returns (c,)."""
+    """Hinge loss of each problem, ``sum_i (1 - y_i m_i)_+``. `margins` and `signs` are (c, n);
+    returns (c,).
+    """
     losses = 1.0 - signs * margins
     return np.maximum(losses, 0.0, out=losses).sum(axis=1)
 
 
 def hinge_step(margins: FloatArray, signs: FloatArray, step: float, out: FloatArray) -> FloatArray:
-    """Proximal point of ``step`` times the loss: a violated margin moves towards 1 by at most ``step``.
+    """Proximal point of ``step`` times the loss: a violated margin moves towards 1 by at most
+    ``step``.
 
     `margins`, `signs` and `out` are (c, n); returns (c, n).
     """
@@ -42,15 +47,17 @@ def hinge_step(margins: FloatArray, signs: FloatArray, step: float, out: FloatAr
 def best_bias(margins: FloatArray, signs: FloatArray) -> FloatArray:
     """Bias b that minimises the loss of each problem at margins + b.
 
-    The loss is piecewise linear in b. It has one breakpoint a sample, y_i - m_i; its slope begins at minus the number
-    p of positive samples and grows by 1 at each breakpoint. Every b between the p-th and the next is best.
+    The loss is piecewise linear in b. It has one breakpoint a sample, y_i - m_i; its slope begins
+    at minus the number p of positive samples and grows by 1 at each breakpoint. Every b between the
+    p-th and the next is best.
 
     `margins` and `signs` are (c, n); returns (c,).
     """
     n = margins.shape[1]
     positives = np.count_nonzero(signs > 0, axis=1)
     breakpoints = np.sort(signs - margins, axis=1)
-    # Without positives (or negatives) every b far enough on one side is best; both are then the nearest of them.
+    # Without positives (or negatives) every b far enough on one side is best; both are then the
+    # nearest of them.
     below, above = np.maximum(positives - 1, 0), np.minimum(positives, n - 1)
     problems = np.arange(len(breakpoints))
     return 0.5 * (breakpoints[problems, below] + breakpoints[problems, above])
@@ -59,8 +66,8 @@ def best_bias(margins: FloatArray, signs: FloatArray) -> FloatArray:
 def balanced(alpha: FloatArray, signs: FloatArray) -> FloatArray:
     """Dual variables made feasible for a free bias: in [0, 1], with ``sum_i alpha_i y_i = 0``.
 
-    Those of the positive and those of the negative samples are scaled to a common sum, which is the mean of both sums
-    where the bounds allow it.
+    Those of the positive and those of the negative samples are scaled to a common sum, which is the
+    mean of both sums where the bounds allow it.
 
     `alpha` and `signs` are (c, n); returns (c, n).
     """
@@ -84,10 +91,12 @@ def balanced(alpha: FloatArray, signs: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class BlockNorm(ABC):
-    """The penalty ``sum_b weight_b ||block_b||`` on a coefficient matrix W of shape (n_classes, n_features)."""
+    """The penalty ``sum_b weight_b ||block_b||`` on a coefficient matrix W of shape (n_classes,
+    n_features).
+    """
 
-    #: Positive weights of the blocks: one a feature in `FeatureNorm`, one a modality in `ModalityNorm`;
-    #: shape (n_weights,).
+    #: Positive weights of the blocks: one a feature in `FeatureNorm`, one a modality in
+    #: `ModalityNorm`; shape (n_weights,).
     weights: FloatArray
 
     @abstractmethod
@@ -114,11 +123,14 @@ class BlockNorm(ABC):
         return float((self.norms(W) * self.weights).sum())
 
     def ratios(self, U: FloatArray) -> FloatArray:
-        """Norm of each block over its weight; U is in the penalty's dual ball where none exceeds 1."""
+        """Norm of each block over its weight; U is in the penalty's dual ball where none exceeds
+        1.
+        """
         return self.norms(U) / self.weights
 
     def shrink(self, W: FloatArray, step: float, out: FloatArray) -> FloatArray:
-        """Proximal point of ``step`` times the penalty: ``argmin_Z step value(Z) + ||Z - W||^2 / 2``.
+        """Proximal point of ``step`` times the penalty: ``argmin_Z step value(Z) + ||Z - W||^2 /
+        2``.
 
         `W` and `out` are (n_classes, n_features); returns (n_classes, n_features).
         """
@@ -128,13 +140,17 @@ class BlockNorm(ABC):
         return np.multiply(W, self.spread(np.maximum(kept, 0.0, out=kept)), out=out)
 
     def cap(self, U: FloatArray) -> FloatArray:
-        """Projection of U on the penalty's dual ball, where each block's norm is at most its weight."""
+        """Projection of U on the penalty's dual ball, where each block's norm is at most its
+        weight.
+        """
         return U * self.spread(1.0 / np.maximum(self.ratios(U), 1.0))
 
 
 @dataclass(frozen=True)
 class FeatureNorm(BlockNorm):
-    """The penalty ``sum_r weight_r ||W[:, r]||``, which keeps or drops a feature for all classes together."""
+    """The penalty ``sum_r weight_r ||W[:, r]||``, which keeps or drops a feature for all classes
+    together.
+    """
 
     def sums(self, W: FloatArray) -> FloatArray:
         """Sum of each column, shape (n_features,)."""
@@ -156,7 +172,9 @@ class FeatureNorm(BlockNorm):
 
 @dataclass(frozen=True)
 class ModalityNorm(BlockNorm):
-    """The penalty ``sum_jk weight_k ||W[j, modality k]||``, which keeps or drops a modality for each class."""
+    """The penalty ``sum_jk weight_k ||W[j, modality k]||``, which keeps or drops a modality for
+    each class.
+    """
 
     #: Number of columns of each modality, in column order; each at least 1; shape (n_modalities,).
     widths: IntArray

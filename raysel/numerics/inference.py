@@ -27,14 +27,14 @@ class MeanInterval:
     ratio: float
     #: Coverage that the interval is computed for.
     confidence: float
-    #: Ends of the interval, which is symmetric about the mean and cut at the range of the metric; None if there is no
-    #: interval.
+    #: Ends of the interval, which is symmetric about the mean and cut at the range of the metric;
+    #: None if there is no interval.
     lower: float | None
     upper: float | None
     #: Why there is no interval; empty if there is one.
     reason: str = ""
-    #: Whether the runs are independent draws of the training set from one pool of samples, for which the interval is
-    #: Student's over the draws.
+    #: Whether the runs are independent draws of the training set from one pool of samples, for
+    #: which the interval is Student's over the draws.
     of_draws: bool = False
 
 
@@ -45,7 +45,9 @@ def check_share(name: str, value: float, example: float = 0.95) -> None:
 
 
 def _run_scores(scores: ArrayLike, ratio: float) -> FloatArray:
-    """Scores of the runs of a resampling, with the ratio of its numbers of samples, as far as they can be used."""
+    """Scores of the runs of a resampling, with the ratio of its numbers of samples, as far as
+    they can be used.
+    """
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1 or not len(values):
         raise DataError(f"the scores have shape {values.shape}; give one number a run.")
@@ -63,7 +65,8 @@ def draws_interval(
     *,
     limits: tuple[float, float] = (-np.inf, np.inf),
 ) -> MeanInterval:
-    """Compute Student's interval of a mean score over independent draws of the training set from one pool.
+    """Compute Student's interval of a mean score over independent draws of the training set from
+    one pool.
 
     `scores` is (n_draws,).
     """
@@ -91,10 +94,11 @@ def sample_interval(
     n_repeats: int = 1,
     limits: tuple[float, float] = (-np.inf, np.inf),
 ) -> MeanInterval:
-    r"""Compute the interval of a mean score over the folds of a cross-validation, by the spread over test samples.
+    r"""Compute the interval of a mean score over the folds of a cross-validation, by the spread
+    over test samples.
 
-    With J folds of scores s_j, and p_(ju) the jackknife pseudo-values of the g_j test samples, or groups, of fold j, the
-    variance of a fold's score is
+    With J folds of scores s_j, and p_(ju) the jackknife pseudo-values of the g_j test samples, or
+    groups, of fold j, the variance of a fold's score is
 
         v = N / (N - 1) 1/J sum_j sum_u ((p_(ju) - p) / g_j)^2,
 
@@ -102,16 +106,17 @@ def sample_interval(
 
         mean(s) -+ t sqrt((1/J + r) v),    r = n_test / n_train.
 
-    The spread is not that of the folds' scores: folds that are stratified by the label differ too little. The term r is
-    Nadeau and Bengio's allowance for the training sets, which the folds share. Student's t has the degrees of freedom
-    of a variance that is estimated from N values of kurtosis k, 2 N / (k - 1), and at most N - 1.
+    The spread is not that of the folds' scores: folds that are stratified by the label differ too
+    little. The term r is Nadeau and Bengio's allowance for the training sets, which the folds
+    share. Student's t has the degrees of freedom of a variance that is estimated from N values of
+    kurtosis k, 2 N / (k - 1), and at most N - 1.
 
-    The interval is for the mean score, on new test sets of the folds' size, of the models that are trained on the outer
-    training sets. ``experiments/claims/corrected-interval`` measures it: that is held in .89 to 1.00 of simulated data
-    sets, median .98, the mean over data sets less often.
+    The interval is for the mean score, on new test sets of the folds' size, of the models that are
+    trained on the outer training sets. ``experiments/claims/corrected-interval`` measures it: that
+    is held in .89 to 1.00 of simulated data sets, median .98, the mean over data sets less often.
 
-    C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003; P. Bayle et al.,
-    "Cross-validation Confidence Intervals for Test Error", NeurIPS 2020.
+    C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003; P.
+    Bayle et al., "Cross-validation Confidence Intervals for Test Error", NeurIPS 2020.
 
     `scores` is (n_folds,), each of `pseudo_values` (n_units,).
     """
@@ -134,7 +139,8 @@ def sample_interval(
 def _over_samples(
     values: FloatArray, ratio: float, pseudo_values: Sequence[ArrayLike], n_repeats: int
 ) -> tuple[float, float, float]:
-    """Mean of the folds' values, its standard error by the pseudo-values, and the degrees of freedom.
+    """Mean of the folds' values, its standard error by the pseudo-values, and the degrees of
+    freedom.
 
     The error is 0 where all samples have the same value.
     """
@@ -177,7 +183,9 @@ class TTest:
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Differences of two methods' scores over the same runs, with a plain and a corrected t-test."""
+    """Differences of two methods' scores over the same runs, with a plain and a corrected
+    t-test.
+    """
 
     #: Score of the method minus that of the reference, in each run; shape (n_runs,).
     differences: FloatArray
@@ -190,7 +198,8 @@ class PairedComparison:
     lost: int
     #: Number of test samples divided by the number of training samples.
     ratio: float
-    #: Paired t-test that takes the runs as independent, and corrected resampled t-test; None if there is no test.
+    #: Paired t-test that takes the runs as independent, and corrected resampled t-test; None if
+    #: there is no test.
     plain: TTest | None
     corrected: TTest | None
     #: Why there is no test; empty if there is one.
@@ -211,13 +220,14 @@ def paired_comparison(
 
         t = mean(d) / sqrt((1/J + r) var(d)),    J - 1 degrees of freedom,
 
-    where var has the divisor J - 1. The plain paired t-test has r = 0 and takes the runs as independent. The corrected
-    resampled t-test of Nadeau and Bengio has r = n_test / n_train, because the training sets of the runs overlap;
-    it is used in the same form for repeated cross-validation, where it has no caution to spare
-    (``experiments/claims/comparison-tests``).
+    where var has the divisor J - 1. The plain paired t-test has r = 0 and takes the runs as
+    independent. The corrected resampled t-test of Nadeau and Bengio has r = n_test / n_train,
+    because the training sets of the runs overlap; it is used in the same form for repeated
+    cross-validation, where it has no caution to spare (``experiments/claims/comparison-tests``).
 
-    C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003; R. Bouckaert, E. Frank,
-    "Evaluating the Replicability of Significance Tests for Comparing Learning Algorithms", PAKDD 2004.
+    C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003; R.
+    Bouckaert, E. Frank, "Evaluating the Replicability of Significance Tests for Comparing Learning
+    Algorithms", PAKDD 2004.
 
     `scores` and `reference` are (n_runs,).
     """
@@ -225,7 +235,8 @@ def paired_comparison(
     first, second = _run_scores(scores, ratio), _run_scores(reference, ratio)
     if first.shape != second.shape:
         raise DataError(
-            f"the scores have shapes {first.shape} and {second.shape}; give one number a run for both."
+            f"the scores have shapes {first.shape} and {second.shape}; give one number a run for"
+            " both."
         )
     differences = first - second
     differences[np.abs(differences) <= _ROUNDING] = 0.0
@@ -267,10 +278,12 @@ def sample_test(
     n_repeats: int = 1,
     largest: float = np.inf,
 ) -> TTest | None:
-    """Test the mean difference of scores over folds to what scores the same whatever the samples are.
+    """Test the mean difference of scores over folds to what scores the same whatever the samples
+    are.
 
-    Such a difference varies with the samples as the score does, whose pseudo-values are given: error and degrees of
-    freedom are those of `sample_interval`. None where there is one fold, or where all samples score the same.
+    Such a difference varies with the samples as the score does, whose pseudo-values are given:
+    error and degrees of freedom are those of `sample_interval`. None where there is one fold, or
+    where all samples score the same.
 
     `differences` is (n_folds,), each of `pseudo_values` (n_units,).
     """
@@ -292,10 +305,12 @@ def _t_test(mean: float, error: float, freedom: float, confidence: float, larges
 def holm(p_values: ArrayLike) -> FloatArray:
     """Adjust the p values of several tests by Holm's step-down procedure.
 
-    With the p values sorted upwards, the i-th of m is multiplied by m - i + 1, made as large as those before it, and
-    cut at 1. Rejecting where the result is below alpha holds the chance of any false rejection below alpha.
+    With the p values sorted upwards, the i-th of m is multiplied by m - i + 1, made as large as
+    those before it, and cut at 1. Rejecting where the result is below alpha holds the chance of any
+    false rejection below alpha.
 
-    S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statistics 6, 1979.
+    S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statistics 6,
+    1979.
 
     `p_values` is (n_tests,); returns (n_tests,).
     """
@@ -303,7 +318,8 @@ def holm(p_values: ArrayLike) -> FloatArray:
     made = np.flatnonzero(~np.isnan(p))
     if p.ndim != 1 or ((p[made] < 0) | (p[made] > 1)).any():
         raise DataError(
-            "p_values must be a list of numbers between 0 and 1, or NaN for a test that was not made."
+            "p_values must be a list of numbers between 0 and 1, or NaN for a test that was not"
+            " made."
         )
     order = made[np.argsort(p[made], kind="stable")]
     adjusted = np.full(len(p), np.nan)
@@ -315,13 +331,16 @@ def holm(p_values: ArrayLike) -> FloatArray:
 
 #: Fewest data sets for which the tests are made.
 FEWEST_DATA_SETS = 5
-#: Scores are rounded to this many decimals before they are ranked, so that rounding errors do not break ties.
+#: Scores are rounded to this many decimals before they are ranked, so that rounding errors do not
+#: break ties.
 _DECIMALS = 12
 
 
 @dataclass(frozen=True)
 class RankComparison:
-    """Mean ranks of methods over data sets, with Friedman's and Nemenyi's tests; of two methods the sign test."""
+    """Mean ranks of methods over data sets, with Friedman's and Nemenyi's tests; of two methods
+    the sign test.
+    """
 
     #: Rank of each method on each data set, 1 for the highest score; ties share their mean rank;
     #: shape (n_data_sets, n_methods).
@@ -332,10 +351,11 @@ class RankComparison:
     chi2: float
     #: p value of Friedman's test, or of the exact sign test; NaN if there is no test.
     p_value: float
-    #: Quantile of the studentized range divided by sqrt(2); NaN if there is no test, and for two methods.
+    #: Quantile of the studentized range divided by sqrt(2); NaN if there is no test, and for two
+    #: methods.
     q: float
-    #: Nemenyi's critical difference of two mean ranks, or the largest that the sign test does not reject; NaN if there
-    #: is no test.
+    #: Nemenyi's critical difference of two mean ranks, or the largest that the sign test does not
+    #: reject; NaN if there is no test.
     critical_difference: float
     #: Level of Nemenyi's test, or of the sign test.
     alpha: float
@@ -349,7 +369,9 @@ class RankComparison:
 
     @property
     def groups(self) -> list[tuple[int, ...]]:
-        """Largest sets of methods of which no two differ by more than the critical difference, best first."""
+        """Largest sets of methods of which no two differ by more than the critical difference,
+        best first.
+        """
         if self.reason:
             return []
         order = np.argsort(self.mean_ranks, kind="stable")
@@ -370,9 +392,9 @@ class RankComparison:
 def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankComparison:
     """Rank methods on each data set, and test whether their mean ranks differ.
 
-    The tests take data sets as independent observations. The folds of one data set are not independent and must not
-    stand in for data sets. Two methods are compared by the exact sign test: Friedman's chi-squared approximation would
-    reject at .05 in .0625 of five data sets.
+    The tests take data sets as independent observations. The folds of one data set are not
+    independent and must not stand in for data sets. Two methods are compared by the exact sign
+    test: Friedman's chi-squared approximation would reject at .05 in .0625 of five data sets.
 
     J. Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7, 2006.
 
@@ -384,8 +406,8 @@ def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankCompar
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2 or not len(table) or not np.isfinite(table).all():
         raise DataError(
-            f"scores has shape {table.shape}; give one row a data set and one finite number for each of two or more "
-            "methods."
+            f"scores has shape {table.shape}; give one row a data set and one finite number for"
+            " each of two or more methods."
         )
     n, k = table.shape
     ranks = rankdata(-table.round(_DECIMALS), axis=1)
@@ -393,7 +415,10 @@ def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankCompar
     reason = ""
     if n < FEWEST_DATA_SETS:
         sets = f"{n} data sets" if n > 1 else "1 data set"
-        reason = f"there {'are' if n > 1 else 'is'} {sets}, and the tests need at least {FEWEST_DATA_SETS}"
+        reason = (
+            f"there {'are' if n > 1 else 'is'} {sets}, and the tests need at least"
+            f" {FEWEST_DATA_SETS}"
+        )
     elif (ranks == ranks[:, :1]).all():
         reason = "all methods tie on all data sets"
     if reason:
@@ -409,10 +434,11 @@ def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankCompar
 
 
 def sign_test(scores: ArrayLike, alpha: float = 0.05) -> tuple[float, float]:
-    """Return the exact two-sided p value of the sign test of two methods, and the critical difference of mean ranks.
+    """Return the exact two-sided p value of the sign test of two methods, and the critical
+    difference of mean ranks.
 
-    Data sets on which the two tie are left out. The critical difference is the largest difference of mean ranks that
-    the test does not reject at level alpha, with so many ties.
+    Data sets on which the two tie are left out. The critical difference is the largest difference
+    of mean ranks that the test does not reject at level alpha, with so many ties.
 
     `scores` is (n_data_sets, 2).
     """
@@ -434,8 +460,9 @@ def friedman(
 
         chi2 = 12 N / (k (k + 1)) (sum_j R_j^2 - k (k + 1)^2 / 4),    k - 1 degrees of freedom,
 
-    divided by 1 - sum(t^3 - t) / (N (k^3 - k)) over the sizes t of the groups of ties, if the ranks are given; this
-    is the statistic of `scipy.stats.friedmanchisquare`, which needs three or more methods.
+    divided by 1 - sum(t^3 - t) / (N (k^3 - k)) over the sizes t of the groups of ties, if the ranks
+    are given; this is the statistic of `scipy.stats.friedmanchisquare`, which needs three or more
+    methods.
 
     `mean_ranks` is (n_methods,), `ranks` (n_data_sets, n_methods).
     """
@@ -453,9 +480,9 @@ def critical_difference(
 ) -> tuple[float, float]:
     """Return the quantile q and the critical difference of Nemenyi's test.
 
-    The mean ranks of two of k methods over N data sets differ at level alpha if they lie further apart than
-    CD = q sqrt(k (k + 1) / (6 N)), where q is the quantile 1 - alpha of the studentized range of k groups with infinite
-    degrees of freedom, divided by sqrt(2).
+    The mean ranks of two of k methods over N data sets differ at level alpha if they lie further
+    apart than CD = q sqrt(k (k + 1) / (6 N)), where q is the quantile 1 - alpha of the studentized
+    range of k groups with infinite degrees of freedom, divided by sqrt(2).
     """
     from scipy.stats import studentized_range  # noqa: PLC0415
 

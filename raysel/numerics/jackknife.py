@@ -27,16 +27,18 @@ def pseudo_values(
 
         p_u = g s - (g - 1) s_(-u).
 
-    Of the mean of a loss over equally large units p_u is the mean of unit u. The variance of the p_u, divided by g,
-    estimates that of s, also for scores that are no means.
+    Of the mean of a loss over equally large units p_u is the mean of unit u. The variance of the
+    p_u, divided by g, estimates that of s, also for scores that are no means.
 
-    There is one value, s, where there is one unit, and none where the score is undefined without one of several.
+    There is one value, s, where there is one unit, and none where the score is undefined without
+    one of several.
 
-    J. W. Tukey, "Bias and Confidence in Not Quite Large Samples", Ann. Math. Statistics 29, 1958; B. Efron, C. Stein,
-    "The Jackknife Estimate of Variance", Annals of Statistics 9, 1981.
+    J. W. Tukey, "Bias and Confidence in Not Quite Large Samples", Ann. Math. Statistics 29, 1958;
+    B. Efron, C. Stein, "The Jackknife Estimate of Variance", Annals of Statistics 9, 1981.
 
-    `score` takes the positions of the samples that it is of, `members` (n_samples,) names the unit of each sample.
-    `n_columns` is the number of columns that a score is computed of, e.g. one for each class; many take fewer units.
+    `score` takes the positions of the samples that it is of, `members` (n_samples,) names the unit
+    of each sample. `n_columns` is the number of columns that a score is computed of, e.g. one for
+    each class; many take fewer units.
     """
     rows = np.arange(len(members), dtype=np.int64)
     units = _parts(members, most_units(n_columns))
@@ -50,7 +52,9 @@ def pseudo_values(
 
 
 def most_units(n_columns: int) -> int:
-    """Return the number of units that are left out one by one, of a score that is computed of some columns."""
+    """Return the number of units that are left out one by one, of a score that is computed of
+    some columns.
+    """
     return min(max(_MOST_COLUMNS // n_columns, _LEAST_UNITS), MOST_UNITS)
 
 

@@ -1,4 +1,6 @@
-"""Least squares on one-hot targets or quantities: the reduced training set, its solutions, low-rank coefficients."""
+"""Least squares on one-hot targets or quantities: the reduced training set, its solutions,
+low-rank coefficients.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ class QuantityScale:
 def standardised(y: ArrayLike) -> tuple[QuantityScale, FloatArray]:
     """Subtract the mean of each quantity and divide by its standard deviation.
 
-    `y` is (n_samples,) or (n_samples, n_quantities); returns the scales and `targets` (n_samples, n_quantities).
+    `y` is (n_samples,) or (n_samples, n_quantities); returns the scales and `targets` (n_samples,
+    n_quantities).
     """
     values = np.asarray(y, dtype=np.float64)
     columns = values.reshape(len(values), -1)
@@ -48,9 +51,12 @@ def standardised(y: ArrayLike) -> tuple[QuantityScale, FloatArray]:
 
 @dataclass(frozen=True)
 class LeastSquaresData:
-    """A training set reduced for least squares: ``||P X - Y||^2 + residual`` is the loss of any coefficients P."""
+    """A training set reduced for least squares: ``||P X - Y||^2 + residual`` is the loss of any
+    coefficients P.
+    """
 
-    #: Centred features divided by ``scale``, n_rows = min(n_samples, n_features); shape (n_features, n_rows).
+    #: Centred features divided by ``scale``, n_rows = min(n_samples, n_features); shape
+    #: (n_features, n_rows).
     X: FloatArray
     #: Centred targets, transformed alike; shape (n_classes, n_rows).
     Y: FloatArray
@@ -64,13 +70,16 @@ class LeastSquaresData:
     Y_mean: FloatArray
     #: Whether each feature has one value over the training set; shape (n_features,).
     constant: BoolArray
-    #: What the rows of ``Y`` stand for: sorted class labels, shape (n_classes,), or the scales of quantities.
+    #: What the rows of ``Y`` stand for: sorted class labels, shape (n_classes,), or the scales of
+    #: quantities.
     classes: LabelArray | QuantityScale
     alpha_max: float
 
     @cached_property
     def kept(self) -> dict[str, tuple[Any, Any]]:
-        """What a solver keeps here for its next parameters, by name: what it depends on, and itself."""
+        """What a solver keeps here for its next parameters, by name: what it depends on, and
+        itself.
+        """
         return {}
 
     @cached_property
@@ -85,11 +94,12 @@ class LeastSquaresData:
     def penalty_unit(self, p: float) -> float:
         """Smallest alpha at which no single feature lowers the penalised loss, for X as stored.
 
-        ``||P X - Y||^2 + alpha sum_f ||P[:, f]||^p`` over the coefficients of one feature f, all others zero, is
-        least at zero if and only if ``alpha >= M ||XY[:, f]||^(2-p) ||X[f]||^(2p-2)`` with
-        ``M = max_t (2t - t^2) / t^p``, attained at ``t = 2 (1-p) / (2-p)`` of the feature's least-squares
-        coefficients. The unit is the largest of these bounds: for p = 1 it is ``alpha_max / scale``, for p = 0 the
-        most that one feature can lower the loss.
+        ``||P X - Y||^2 + alpha sum_f ||P[:, f]||^p`` over the coefficients of one feature f, all
+        others zero, is least at zero if and only if ``alpha >= M ||XY[:, f]||^(2-p)
+        ||X[f]||^(2p-2)`` with ``M = max_t (2t - t^2) / t^p``, attained at ``t = 2 (1-p) / (2-p)``
+        of the feature's least-squares
+        coefficients. The unit is the largest of these bounds: for p = 1 it is ``alpha_max /
+        scale``, for p = 0 the most that one feature can lower the loss.
         """
         correlations, energies = self._lengths
         varying = energies > 0.0
@@ -101,9 +111,11 @@ class LeastSquaresData:
         return float(largest)
 
     def coefficient_unit(self) -> float:
-        """Typical size of the coefficients of X as stored, ``penalty_unit(0) / penalty_unit(1)``; 1 where both are 0.
+        """Typical size of the coefficients of X as stored, ``penalty_unit(0) / penalty_unit(1)``; 1
+        where both are 0.
 
-        Where the same feature attains both it is half of the length of that feature's least-squares coefficients.
+        Where the same feature attains both it is half of the length of that feature's least-squares
+        coefficients.
         """
         unit = self.penalty_unit(1.0)
         return self.penalty_unit(0.0) / unit if unit > 0.0 else 1.0
@@ -116,10 +128,11 @@ def least_squares_data(
 ) -> LeastSquaresData:
     """Centre and scale a training set, reduce it to at most n_features rows, and find alpha_max.
 
-    Of samples that are read in blocks the same to rounding is computed in one pass, by `_of_blocks`.
+    Of samples that are read in blocks the same to rounding is computed in one pass, by
+    `_of_blocks`.
 
-    `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_quantities); `encode` is `one_hot`, the
-    default, or `standardised`.
+    `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_quantities); `encode` is
+    `one_hot`, the default, or `standardised`.
     """
     classes, targets = (encode or one_hot)(y)
     if isinstance(X, RowBlocks):
@@ -145,11 +158,12 @@ def least_squares_data(
 
 
 def _of_blocks(X: RowBlocks, classes: Any, targets: FloatArray) -> LeastSquaresData:
-    """Reduce samples by the R of a QR decomposition of [1, X - s, Y], to which a block of rows after another is added.
+    """Reduce samples by the R of a QR decomposition of [1, X - s, Y], to which a block of rows
+    after another is added.
 
-    Without its first row and column R is that of the centred samples and targets. The shift s, the mean of the first
-    block, keeps the digits of features that vary little beside their mean. The condition number is not squared, as by
-    sums of products.
+    Without its first row and column R is that of the centred samples and targets. The shift s, the
+    mean of the first block, keeps the digits of features that vary little beside their mean. The
+    condition number is not squared, as by sums of products.
 
     `targets` is (n_samples, n_classes).
     """
@@ -210,8 +224,8 @@ def one_hot(y: LabelArray) -> tuple[LabelArray, FloatArray]:
 def centre_and_scale(X: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray, float]:
     """Subtract the mean of each feature, and divide all by one power of two, which rounds nothing.
 
-    `X` is (n_samples, n_features); returns `centred` (n_samples, n_features), `X_mean` (n_features,),
-    `constant` (n_features,).
+    `X` is (n_samples, n_features); returns `centred` (n_samples, n_features), `X_mean`
+    (n_features,), `constant` (n_features,).
     """
     X_mean, constant = X.mean(axis=0), X.max(axis=0) == X.min(axis=0)
     centred: FloatArray = X - X_mean
@@ -236,7 +250,8 @@ def expand(values: FloatArray, used: BoolArray) -> FloatArray:
 def ls21_steps(
     data: LeastSquaresData, weights: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[FloatArray]:
-    """Minimise ``||P X - Y||^2 + alpha sum_f (||P[:, f]||^2 + zeta)^(p/2)`` (LS21) by reweighted ridge steps.
+    """Minimise ``||P X - Y||^2 + alpha sum_f (||P[:, f]||^2 + zeta)^(p/2)`` (LS21) by reweighted
+    ridge steps.
 
     `weights` is (n_features,); yields `P` (n_classes, n_features).
     """
@@ -266,8 +281,8 @@ def inverse_cholesky(A: FloatArray) -> FloatArray:
 
     The matrices run along the last axis, so that each step is one array operation over all of them.
 
-    A zero row and column stand for a component that is left out. `A` is (k, k, n_matrices); returns `M`
-    (k, k, n_matrices).
+    A zero row and column stand for a component that is left out. `A` is (k, k, n_matrices); returns
+    `M` (k, k, n_matrices).
     """
     k = len(A)
     inverse = np.zeros_like(A)
@@ -289,10 +304,11 @@ _DEPENDENT = 1e-13
 
 
 def inverse_roots(A: FloatArray) -> FloatArray:
-    """Whitening of many small matrices in the span that they have: ``M A M'`` is the identity there, 0 elsewhere.
+    """Whitening of many small matrices in the span that they have: ``M A M'`` is the identity
+    there, 0 elsewhere.
 
-    Unlike `inverse_cholesky` it leaves out every direction that is free, so that no coefficient there is large.
-    `A` is (k, k, n_matrices); returns `M` (k, k, n_matrices).
+    Unlike `inverse_cholesky` it leaves out every direction that is free, so that no coefficient
+    there is large. `A` is (k, k, n_matrices); returns `M` (k, k, n_matrices).
     """
     values, vectors = np.linalg.eigh(np.moveaxis(A, 2, 0))
     kept = values > np.maximum(_DEPENDENT * values[:, -1:], np.finfo(np.float64).tiny)
@@ -309,16 +325,17 @@ def left_factors(
 
         sum_i (<U_r V_r', X_i> - Y_ri)^2 + alpha sum_{a,b} D[a,b] (U_r V_r')[a,b]^2.
 
-    Row a of U_r meets the penalty through ``A_r[a] = V_r' diag(D[a,:]) V_r`` alone. With ``A = L L'`` and
-    ``W_r[a] = L^{-1} V_r'`` (k x n), whose rows are orthonormal under D[a,:], the coefficients are
-    ``(U_r V_r')[a,:] = q_r[:,a]' W_r[a]`` and q_r solves a plain ridge problem in the k m features
-    ``G_r[(j,a), i] = sum_b W_r[a][j,b] X_i[a,b]``: (G G' + alpha I) q = G y or, in the dual,
-    q = G z with (G' G + alpha I) z = y. No matrix of size (m n) x (m n) is formed.
+    Row a of U_r meets the penalty through ``A_r[a] = V_r' diag(D[a,:]) V_r`` alone. With ``A = L
+    L'`` and ``W_r[a] = L^{-1} V_r'`` (k x n), whose rows are orthonormal under D[a,:], the
+    coefficients are ``(U_r V_r')[a,:] = q_r[:,a]' W_r[a]`` and q_r solves a plain ridge problem in
+    the k m features ``G_r[(j,a), i] = sum_b W_r[a][j,b] X_i[a,b]``: (G G' + alpha I) q = G y or, in
+    the dual, q = G z with (G' G + alpha I) z = y. No matrix of size (m n) x (m n) is formed.
 
-    Where D and X are 0 the coefficients are free; those of U_r that nothing else bounds are left at 0.
+    Where D and X are 0 the coefficients are free; those of U_r that nothing else bounds are left at
+    0.
 
-    `X` is (m, n, n_samples), `V` (c, n, k), `D` (m, n), `Y` (c, n_samples), `XY` (c, m, n); returns `U`
-    (c, m, k).
+    `X` is (m, n, n_samples), `V` (c, n, k), `D` (m, n), `Y` (c, n_samples), `XY` (c, m, n); returns
+    `U` (c, m, k).
     """
     m, n, n_samples = X.shape
     c, _, k = V.shape
@@ -351,7 +368,8 @@ def _ridge(
 ) -> FloatArray:
     """Solve min_q ||G' q - y||^2 + alpha ||q||^2 in whichever of the two spaces is smaller."""
     dual = G.shape[0] > G.shape[1]
-    # G' is Fortran-ordered: BLAS and LAPACK work on the arrays as they lie, lower triangle (the faster) only.
+    # G' is Fortran-ordered: BLAS and LAPACK work on the arrays as they lie, lower triangle (the
+    # faster) only.
     system = blas.dsyrk(1.0, G.T, trans=0 if dual else 1, lower=1, c=system, overwrite_c=1)
     system.reshape(-1, order="F")[:: len(system) + 1] += alpha  # a view of the diagonal
     _, solution, info = lapack.dposv(system, y if dual else Gy, lower=1, overwrite_a=1)

@@ -19,8 +19,8 @@ FEW = 8
 def rounding(A: FloatArray, B: FloatArray) -> FloatArray:
     """Bound of the rounding errors of ``A @ B``.
 
-    A sum of n products has an error of at most ``n eps / 2 sum |a||b|``, in whatever order it is made; twice that
-    bounds it for entries that are rounded themselves.
+    A sum of n products has an error of at most ``n eps / 2 sum |a||b|``, in whatever order it is
+    made; twice that bounds it for entries that are rounded themselves.
     """
     return A.shape[1] * EPS * (np.abs(A) @ np.abs(B))
 
@@ -69,8 +69,9 @@ def rank_cut(
 ) -> FloatArray:
     """Largest singular value that may be rounding alone.
 
-    The larger of two errors: that of the decomposition, max(n, D) eps times the largest singular value as in
-    `numpy.linalg.matrix_rank`, and that of the centred values, a few eps of the offset in each of n samples.
+    The larger of two errors: that of the decomposition, max(n, D) eps times the largest singular
+    value as in `numpy.linalg.matrix_rank`, and that of the centred values, a few eps of the offset
+    in each of n samples.
 
     `largest` is (1,).
     """
@@ -78,7 +79,8 @@ def rank_cut(
 
 
 def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int) -> int:
-    """Rank of the matrix with every feature scaled to unit norm, so that small features count like large ones.
+    """Rank of the matrix with every feature scaled to unit norm, so that small features count like
+    large ones.
 
     `centred` is (n, D), `offset` (D,).
     """
@@ -90,7 +92,8 @@ def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int
     if np.count_nonzero(scale) <= rank:
         return rank
     scaled, moved = centred * scale, offset * scale
-    # Without singular vectors at half the cost; only they tell which directions an offset's rounding reaches.
+    # Without singular vectors at half the cost; only they tell which directions an offset's
+    # rounding reaches.
     singular = scipy.linalg.svdvals(
         scaled.T if len(scaled) < scaled.shape[1] else scaled, check_finite=False
     )
@@ -102,7 +105,9 @@ def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int
 
 
 def mode_product(arrays: FloatArray, A: FloatArray, mode: int) -> FloatArray:
-    """Project one axis of several arrays on the columns of A: (n, m_1, .., m_N) and (m_q, k) to (n, .., k, ..)."""
+    """Project one axis of several arrays on the columns of A: (n, m_1, .., m_N) and (m_q, k) to
+    (n, .., k, ..).
+    """
     shape = arrays.shape
     if mode == len(shape) - 2:
         return arrays @ A
@@ -121,7 +126,9 @@ def kronecker(factors: Iterable[FloatArray]) -> FloatArray:
 def projected(
     arrays: FloatArray, factors: Sequence[FloatArray], but: int | None = None
 ) -> FloatArray:
-    """Project all axes of several arrays, one matrix (m_q, k_q) each, all but one if it is named."""
+    """Project all axes of several arrays, one matrix (m_q, k_q) each, all but one if it is
+    named.
+    """
     for mode, A in enumerate(factors):
         if mode != but:
             arrays = mode_product(arrays, A, mode)

@@ -1,4 +1,6 @@
-"""Metrics of a study by name: raysel's own, scikit-learn's scorers, those of other packages, and dotted names."""
+"""Metrics of a study by name: raysel's own, scikit-learn's scorers, those of other packages, and
+dotted names.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ from raysel.core.plugins import import_dotted, load_plugin, plugin_names, warn_o
 from raysel.numerics import regression
 from raysel.numerics.classification import class_scores, decision, probabilities
 
-#: Output of a fitted model that a metric takes: its predictions; scores of the classes, one column a class; the
-#: ``decision_function``, else the probabilities, with one column for two classes; the probabilities, that of the second
-#: of two classes.
+#: Output of a fitted model that a metric takes: its predictions; scores of the classes, one column
+#: a class; the ``decision_function``, else the probabilities, with one column for two classes; the
+#: probabilities, that of the second of two classes.
 Response: TypeAlias = Literal["predict", "class_scores", "decision_function", "predict_proba"]
 #: Kind of labels: two classes, more, an indicator of several labels a sample, quantities.
 Target: TypeAlias = Literal["binary", "multiclass", "multilabel", "continuous"]
@@ -38,7 +40,8 @@ class Metric:
     """Metric of a model's output, larger is better."""
 
     name: str
-    #: Takes the labels and the output; as scikit-learn defines it, or larger is better where ``sign`` is 1.
+    #: Takes the labels and the output; as scikit-learn defines it, or larger is better where
+    #: ``sign`` is 1.
     function: Callable[..., float]
     response: Response = "predict"
     targets: frozenset[Target] = _LABELS
@@ -47,15 +50,17 @@ class Metric:
     every_class: bool = False
     sign: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: Arguments by which the function gets the positive class (``pos_label``), all classes (``labels``), or the mean of
-    #: the training samples (``mean``).
+    #: Arguments by which the function gets the positive class (``pos_label``), all classes
+    #: (``labels``), or the mean of the training samples (``mean``).
     takes: frozenset[str] = frozenset()
     #: Whether scores that order the samples at random may have another value than equal scores.
     by_order: bool = False
 
     @property
     def is_mean_of_samples(self) -> bool:
-        """Whether it is the mean of values of single samples, so that one sample alone has it; so are unknown ones."""
+        """Whether it is the mean of values of single samples, so that one sample alone has it;
+        so are unknown ones.
+        """
         return not self.is_known or self.function.__name__ in _MEANS_OF_SAMPLES
 
     @property
@@ -66,8 +71,8 @@ class Metric:
     def output(self, model: Any, X: Any, y: LabelArray) -> LabelArray:
         """Return what the metric takes of a fitted model.
 
-        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels); returns (n_samples,) or
-        (n_samples, n_columns).
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels); returns
+        (n_samples,) or (n_samples, n_columns).
         """
         if self.response == "predict":
             predicted: LabelArray = model.predict(X)
@@ -78,7 +83,9 @@ class Metric:
         return self.of_two(values, getattr(model, "classes_", None)) if y.ndim == 1 else values
 
     def of_two(self, values: FloatArray, classes: Any) -> FloatArray:
-        """Return the column of the positive class where there are two classes; other outputs as they are."""
+        """Return the column of the positive class where there are two classes; other outputs as
+        they are.
+        """
         if classes is None or len(classes) != 2:
             return values
         is_first = self.options.get("pos_label", classes[1]) == classes[0]
@@ -87,11 +94,13 @@ class Metric:
         return -values.reshape(-1) if is_first else values.reshape(-1)
 
     def __call__(self, y: LabelArray, output: LabelArray, classes: Any = None) -> float:
-        """Compute the metric; `classes` are those of the model, without which scikit-learn takes those of y.
+        """Compute the metric; `classes` are those of the model, without which scikit-learn takes
+        those of y.
 
         For quantities `classes` are their means over the training samples, see `known_of`.
 
-        `y` is (n_samples,) or (n_samples, n_labels), `output` that of `output`, `classes` (n_classes,).
+        `y` is (n_samples,) or (n_samples, n_labels), `output` that of `output`, `classes`
+        (n_classes,).
         """
         if "mean" in self.takes:
             return self.sign * float(self.function(y, output, mean=classes, **self.options))
@@ -109,20 +118,20 @@ class Metric:
 def average_precision(y_true: LabelArray, y_score: FloatArray) -> FloatArray:
     """Average precision of each class or label, as scikit-learn's ``average_precision_score``.
 
-    With the samples in the order of their scores, R_t and P_t recall and precision of those whose score is at least
-    the t-th distinct score, so that tied samples count as one group:
+    With the samples in the order of their scores, R_t and P_t recall and precision of those whose
+    score is at least the t-th distinct score, so that tied samples count as one group:
 
         AP = sum_t (R_t - R_(t-1)) P_t
 
-    All classes are computed at once, which for 40 classes is much faster than scikit-learn's function, whose checks
-    cost more than the sorting.
+    All classes are computed at once, which for 40 classes is much faster than scikit-learn's
+    function, whose checks cost more than the sorting.
 
     `y_true` and `y_score` are (n_samples, n_classes); returns (n_classes,).
     """
     if y_true.ndim != 2 or y_true.shape != np.shape(y_score):
         raise DataError(
-            f"y_score has the shape {np.shape(y_score)} and y_true {y_true.shape}: give one score for each sample and "
-            "each class or label."
+            f"y_score has the shape {np.shape(y_score)} and y_true {y_true.shape}: give one score"
+            " for each sample and each class or label."
         )
     if np.isnan(y_score).any():
         raise DataError(
@@ -155,8 +164,9 @@ def mean_average_precision(y_true: LabelArray, y_score: FloatArray) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-# A search scores each iteration at several numbers of features, and scikit-learn's checks of its input
-# cost 1.4 ms a call, as much as many a solver's iteration: these two are a hundred times quicker.
+# A search scores each iteration at several numbers of features, and scikit-learn's checks of its
+# input cost 1.4 ms a call, as much as many a solver's iteration: these two are a hundred times
+# quicker.
 def accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
     """Share of the samples that are predicted correctly, multi-label ones in every label.
 
@@ -168,7 +178,9 @@ def accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
 
 
 def balanced_accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
-    """Mean recall of the classes that occur in ``y_true``. `y_true` and `y_pred` are (n_samples,)."""
+    """Mean recall of the classes that occur in ``y_true``. `y_true` and `y_pred` are
+    (n_samples,).
+    """
     _check_shapes(y_true, y_pred)
     _, codes = np.unique(y_true, return_inverse=True)
     recalls = np.bincount(codes, weights=y_true == y_pred) / np.bincount(codes)
@@ -181,11 +193,13 @@ def _neg_hamming_loss(y_true: LabelArray, y_pred: LabelArray) -> float:
 
 
 def _check_shapes(y_true: LabelArray, y_pred: LabelArray) -> None:
-    """Check that the shapes are equal, since comparing different ones would broadcast or give a single False."""
+    """Check that the shapes are equal, since comparing different ones would broadcast or give a
+    single False.
+    """
     if np.shape(y_true) != np.shape(y_pred):
         raise DataError(
-            f"y_pred has the shape {np.shape(y_pred)} and y_true {np.shape(y_true)}: the metric compares labels one by "
-            "one, so `predict` must return labels in the shape of y."
+            f"y_pred has the shape {np.shape(y_pred)} and y_true {np.shape(y_true)}: the metric"
+            " compares labels one by one, so `predict` must return labels in the shape of y."
         )
 
 
@@ -203,7 +217,8 @@ def _of_quantities(
     return Metric(name, function, targets=_QUANTITIES, range=bounds, **properties)
 
 
-#: Macro metrics average the classes' values, micro metrics sum the counts first; an undefined value counts as 0.
+#: Macro metrics average the classes' values, micro metrics sum the counts first; an undefined value
+#: counts as 0.
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -238,15 +253,16 @@ METRICS: dict[str, Metric] = {
 
 
 def known_of(y: LabelArray) -> LabelArray:
-    """Return what a metric may know of the training labels: the classes, or the means of quantities.
+    """Return what a metric may know of the training labels: the classes, or the means of
+    quantities.
 
     `y` is (n_samples,), (n_samples, n_labels) or (n_samples, n_quantities).
     """
     return np.asarray(y.mean(axis=0)) if is_quantity(y) else np.unique(y)
 
 
-#: The entry point group in which other packages register metrics: functions of y_true and y_pred, larger is better, or
-#: scorers by ``sklearn.metrics.make_scorer``.
+#: The entry point group in which other packages register metrics: functions of y_true and y_pred,
+#: larger is better, or scorers by ``sklearn.metrics.make_scorer``.
 GROUP = "raysel.metrics"
 
 #: Functions of scikit-learn that are undefined where a class is missing.
@@ -280,11 +296,16 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "mutual_info_score": (0.0, math.inf),
     "positive_likelihood_ratio": (0.0, math.inf),
 }
-_EXAMPLE = "write the dotted name of a function of y_true and y_pred, or of a scorer by sklearn.metrics.make_scorer."
+_EXAMPLE = (
+    "write the dotted name of a function of y_true and y_pred, or of a scorer by"
+    " sklearn.metrics.make_scorer."
+)
 
 
 def metric(name: str, key: str = "evaluation.metric") -> Metric:
-    """Return the metric of a name: raysel's own, another package's, a scorer of scikit-learn, or a dotted name."""
+    """Return the metric of a name: raysel's own, another package's, a scorer of scikit-learn, or
+    a dotted name.
+    """
     if name in METRICS:
         warn_of_clash(GROUP, name, METRICS)
         return METRICS[name]
@@ -296,7 +317,10 @@ def metric(name: str, key: str = "evaluation.metric") -> Metric:
         return _of_others(name, import_dotted(name, key, _EXAMPLE, list(METRICS)), key)
     own = [*METRICS, *plugin_names(GROUP)]
     known = [*own, *get_scorer_names()]
-    shown = f"known: {', '.join(own)}, the scorers of scikit-learn (sklearn.metrics.get_scorer_names()) and dotted names."
+    shown = (
+        f"known: {', '.join(own)}, the scorers of scikit-learn (sklearn.metrics.get_scorer_names())"
+        " and dotted names."
+    )
     raise ConfigError(f"{key}: unknown metric {name!r}; {suggestion(name, known, shown)}")
 
 
@@ -314,7 +338,9 @@ def metric_range(name: str) -> tuple[float, float]:
 
 
 def has_positive_class(name: str) -> bool:
-    """Return whether a scorer of scikit-learn looks at one of two classes, the second; nothing is imported."""
+    """Return whether a scorer of scikit-learn looks at one of two classes, the second; nothing
+    is imported.
+    """
     if name in METRICS or name in plugin_names(GROUP) or name not in get_scorer_names():
         return False
     measure = _of_scikit_learn(name)
@@ -322,7 +348,9 @@ def has_positive_class(name: str) -> bool:
 
 
 def averages_classes(name: str) -> bool:
-    """Return whether a metric is a mean over classes or labels of what their predictions give; nothing is imported."""
+    """Return whether a metric is a mean over classes or labels of what their predictions give;
+    nothing is imported.
+    """
     known = name in METRICS or (name in get_scorer_names() and name not in plugin_names(GROUP))
     if not known:
         return False
@@ -331,14 +359,17 @@ def averages_classes(name: str) -> bool:
 
 
 def is_of_quantities(name: str) -> bool:
-    """Return whether a metric is one of quantities only, as far as is known without importing anything."""
+    """Return whether a metric is one of quantities only, as far as is known without importing
+    anything.
+    """
     if name in METRICS:
         return METRICS[name].targets == _QUANTITIES
     return name in get_scorer_names() and _of_scikit_learn(name).targets == _QUANTITIES
 
 
 def is_imported(name: str) -> bool:
-    """Return whether a name is the dotted name of code outside raysel, scikit-learn and registered packages.
+    """Return whether a name is the dotted name of code outside raysel, scikit-learn and registered
+    packages.
 
     Such a name is imported only if the user gives it, not if it is read from a study's directory.
     """
@@ -459,12 +490,16 @@ def check_metric(
     chosen, target = metric(name, key), target_of(y)
     if target not in chosen.targets:
         raise ConfigError(
-            f"{key}: {name} is for {_listed(chosen.targets)}, and {_described(y, of)}; {_instead(name, target)}"
+            f"{key}: {name} is for {_listed(chosen.targets)}, and {_described(y, of)};"
+            f" {_instead(name, target)}"
         )
     if name in METRICS:
         return
     classes = known_of(y)
-    shape = f"{of} itself as {'the predictions' if chosen.response == 'predict' else f'its {chosen.response}'}"
+    shape = (
+        f"{of} itself as"
+        f" {'the predictions' if chosen.response == 'predict' else f'its {chosen.response}'}"
+    )
     try:
         with warnings.catch_warnings(action="ignore", category=UndefinedMetricWarning):
             value = chosen(y.copy(), _ideal(chosen, y, classes), classes)
@@ -478,7 +513,9 @@ def check_metric(
 
 
 def _ideal(chosen: Metric, y: LabelArray, classes: LabelArray) -> LabelArray:
-    """Output of a model that knows the labels: predictions, or scores with probability 0.9 for the right class."""
+    """Output of a model that knows the labels: predictions, or scores with probability 0.9 for
+    the right class.
+    """
     if chosen.response == "predict":
         return y.copy()
     right = y == 1 if y.ndim == 2 else y[:, None] == classes

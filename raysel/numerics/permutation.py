@@ -1,4 +1,6 @@
-"""Permutations of labels that keep groups of samples and tasks together, and p values by permutations."""
+"""Permutations of labels that keep groups of samples and tasks together, and p values by
+permutations.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,11 @@ from raysel.numerics.inference import check_share
 
 
 class LabelPermutations:
-    """Permutations of labels among samples, within groups, among groups, or among blocks of consecutive samples.
+    """Permutations of labels among samples, within groups, among groups, or among blocks of
+    consecutive samples.
 
-    Labels of several tasks are permuted within each task. Without groups the samples exchange their labels.
+    Labels of several tasks are permuted within each task. Without groups the samples exchange their
+    labels.
 
     `y` is (n_samples,) or (n_samples, n_labels), `groups`, `tasks` and `blocks` (n_samples,).
     """
@@ -35,8 +39,8 @@ class LabelPermutations:
         members = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
         owners = np.zeros(n, dtype=np.int64) if tasks is None else tasks
         self._n = n
-        #: Sets of units that exchange labels, each unit an array of samples, and whether in the samples' order: else
-        #: each unit has one label.
+        #: Sets of units that exchange labels, each unit an array of samples, and whether in the
+        #: samples' order: else each unit has one label.
         self._exchanges: list[tuple[list[IntArray], bool]] = []
         kinds, self.n_movable, self.log10_arrangements = set(), 0, 0.0
         if blocks is not None:
@@ -66,8 +70,8 @@ class LabelPermutations:
         self.kind = ", ".join(sorted(kinds, reverse=True))
         if not self._exchanges:
             raise DataError(
-                f"no permutation of {self.kind} changes a label: a permutation test needs samples, or groups, of "
-                "different labels that can be exchanged within each task and group."
+                f"no permutation of {self.kind} changes a label: a permutation test needs samples,"
+                " or groups, of different labels that can be exchanged within each task and group."
             )
 
     def _exchange_alike(self, parts: list[IntArray], codes: IntArray) -> None:
@@ -98,8 +102,8 @@ def _log_multinomial(counts: IntArray) -> float:
     return float(gammaln(counts.sum() + 1) - gammaln(counts + 1).sum())
 
 
-#: Statistics that differ by less, relative to the observed one, count as equal: their last bits depend on the order of
-#: the sums.
+#: Statistics that differ by less, relative to the observed one, count as equal: their last bits
+#: depend on the order of the sums.
 _ROUNDING = 1e-10
 
 
@@ -111,7 +115,8 @@ class PermutationPValue:
     p_value: float
     #: Number of permutations.
     n_permutations: int
-    #: Number of permutations whose statistic is at least the observed one, those that failed among them.
+    #: Number of permutations whose statistic is at least the observed one, those that failed among
+    #: them.
     n_reached: int
     #: Number of permutations without a statistic.
     n_failed: int
@@ -131,11 +136,12 @@ def permutation_p_value(
 
         p = (1 + #{b : T_b >= T}) / (1 + B),
 
-    which is at most alpha with a probability of at most alpha under the null hypothesis, whatever B. A permutation
-    without a statistic counts as one that reaches the observed value, which can only enlarge p.
+    which is at most alpha with a probability of at most alpha under the null hypothesis, whatever
+    B. A permutation without a statistic counts as one that reaches the observed value, which can
+    only enlarge p.
 
-    B. Phipson, G. K. Smyth, "Permutation P-values Should Never Be Zero", Statistical Applications in Genetics and
-    Molecular Biology 9, 2010.
+    B. Phipson, G. K. Smyth, "Permutation P-values Should Never Be Zero", Statistical Applications
+    in Genetics and Molecular Biology 9, 2010.
 
     `permuted` is (n_permutations,).
     """
@@ -173,32 +179,36 @@ def reaches(observed: FloatArray, permuted: FloatArray) -> BoolArray:
 
 @dataclass(frozen=True)
 class FeaturePValues:
-    """P values of many features by permutations, unadjusted and adjusted by the maximum statistic."""
+    """P values of many features by permutations, unadjusted and adjusted by the maximum
+    statistic.
+    """
 
     #: Unadjusted p values; shape (d,).
     p_value: FloatArray
     #: Adjusted by the maximum over all features; shape (d,).
     single_step: FloatArray
-    #: Adjusted by the maximum over the features with no larger observed statistic; never above ``single_step``;
-    #: shape (d,).
+    #: Adjusted by the maximum over the features with no larger observed statistic; never above
+    #: ``single_step``; shape (d,).
     step_down: FloatArray
     #: Smallest p value that this number of permutations can give.
     smallest: float
 
 
 class MaxStatistic:
-    r"""Counts of the permutations that reach the observed statistic of each feature, and their p values.
+    r"""Counts of the permutations that reach the observed statistic of each feature, and their p
+    values.
 
-    With T_j the observed statistic of feature j, T_jb that of permutation b, and the features in descending order of
-    T_j, the p values from B permutations are
+    With T_j the observed statistic of feature j, T_jb that of permutation b, and the features in
+    descending order of T_j, the p values from B permutations are
 
         unadjusted    p_j = (1 + #{b : T_jb >= T_j}) / (1 + B)
         single-step   p_j = (1 + #{b : max_k T_kb >= T_j}) / (1 + B)
         step-down     p_j = max_{i <= j} (1 + #{b : max_{k >= i} T_kb >= T_i}) / (1 + B)
 
-    The single-step values at or below alpha contain a false one with a probability of at most alpha if no feature has
-    to do with the labels, and also if some have, as long as the joint distribution of the other features' statistics
-    does not depend on them (subset pivotality); so do the step-down ones, which are smaller or equal.
+    The single-step values at or below alpha contain a false one with a probability of at most alpha
+    if no feature has to do with the labels, and also if some have, as long as the joint
+    distribution of the other features' statistics does not depend on them (subset pivotality); so
+    do the step-down ones, which are smaller or equal.
 
     P. H. Westfall, S. S. Young, "Resampling-Based Multiple Testing", 1993, chapter 2.
 
@@ -256,19 +266,20 @@ class MaxStatistic:
 def feature_p_values(
     observed: FloatArray, permuted: Sequence[FloatArray | None], *, by_share: bool
 ) -> FeaturePValues:
-    r"""Return the p values of a model's feature scores from the scores of models fitted to permuted labels.
+    r"""Return the p values of a model's feature scores from the scores of models fitted to permuted
+    labels.
 
-    The scores of a model that is fitted to all features together have a scale of their own in each fit: without
-    information it may need larger coefficients than with it, and the share of a feature in the sum of the scores
-    depends on how many others are informative. With s_jb the score of feature j in permutation b, b = 0 for the true
-    labels, the statistic is therefore
+    The scores of a model that is fitted to all features together have a scale of their own in each
+    fit: without information it may need larger coefficients than with it, and the share of a
+    feature in the sum of the scores depends on how many others are informative. With s_jb the score
+    of feature j in permutation b, b = 0 for the true labels, the statistic is therefore
 
         T_jb = max(s_jb / c, t_jb / e),    t_jb = s_jb / sum_k s_kb,
 
-    c and e the means of max_j s_jb and max_j t_jb over all b from 0 to B. As c and e do not depend on which of the
-    arrangements of labels is the true one, `MaxStatistic` is valid for T as it is for s: if no feature has to do with
-    the labels. Where some do, a model may score others higher than with any permuted labels
-    (experiments/claims/error-control).
+    c and e the means of max_j s_jb and max_j t_jb over all b from 0 to B. As c and e do not depend
+    on which of the arrangements of labels is the true one, `MaxStatistic` is valid for T as it is
+    for s: if no feature has to do with the labels. Where some do, a model may score others higher
+    than with any permuted labels (experiments/claims/error-control).
 
     `observed` is (d,), each of `permuted` (d,).
     """

@@ -1,18 +1,22 @@
-"""Ranks, agreement of rankings, stability and redundancy of selections, and bounds on falsely selected features.
+"""Ranks, agreement of rankings, stability and redundancy of selections, and bounds on falsely
+selected features.
 
-Bounds on the expected number of falsely selected features of complementary-pairs stability selection.
+Bounds on the expected number of falsely selected features of complementary-pairs stability
+selection.
 
-Half of the samples, drawn at random, select at most q of p features by some procedure. Feature k is selected with an
-unknown probability p_k, and by a share Pi_k of the 2B halves of B complementary pairs. For a threshold tau above 1/2
-and theta = q / p, let V be the number of features with Pi_k >= tau although p_k <= theta. Both bounds are those of
-Shah & Samworth (2013, JRSS-B 75(1), 55-80), for any procedure and any distribution of the samples::
+Half of the samples, drawn at random, select at most q of p features by some procedure. Feature k is
+selected with an unknown probability p_k, and by a share Pi_k of the 2B halves of B complementary
+pairs. For a threshold tau above 1/2 and theta = q / p, let V be the number of features with Pi_k >=
+tau although p_k <= theta. Both bounds are those of Shah & Samworth (2013, JRSS-B 75(1), 55-80), for
+any procedure and any distribution of the samples::
 
     E V <= q^2 / ((2 tau - 1) p)        Theorem 1
     E V <= C(tau, B) q^2 / p            Theorem 2
 
-Theorem 2 needs the distribution of the share of pairs whose two halves both select k to be unimodal for every such k.
-The first is also the bound of Meinshausen & Buehlmann (2010, JRSS-B 72(4), 417-473) on the number of features without
-an effect; that reading assumes that their selections are exchangeable and the procedure no worse than guessing.
+Theorem 2 needs the distribution of the share of pairs whose two halves both select k to be unimodal
+for every such k. The first is also the bound of Meinshausen & Buehlmann (2010, JRSS-B 72(4),
+417-473) on the number of features without an effect; that reading assumes that their selections are
+exchangeable and the procedure no worse than guessing.
 """
 
 from __future__ import annotations
@@ -51,8 +55,8 @@ def ranks(scores: FloatArray) -> IntArray:
 def selection_ranks(scores: FloatArray) -> FloatArray:
     """Rank of each feature, where features without a score share the mean of the last ranks.
 
-    A score of 0 or less counts as none: among such features there is no order, and none of them is selected. Equal
-    scores above 0 are ranked by their index.
+    A score of 0 or less counts as none: among such features there is no order, and none of them is
+    selected. Equal scores above 0 are ranked by their index.
 
     `scores` is (n_features,); returns (n_features,).
     """
@@ -64,7 +68,8 @@ def selection_ranks(scores: FloatArray) -> FloatArray:
 
 
 def top_selected(ranks: FloatArray, n_scored: IntArray, n_selected: int) -> BoolArray:
-    """Mask of the features that have a score and a rank of at most ``n_selected``, for each ranking.
+    """Mask of the features that have a score and a rank of at most ``n_selected``, for each
+    ranking.
 
     `ranks` is (n_rankings, d), `n_scored` (n_rankings,); returns (n_rankings, d).
     """
@@ -72,7 +77,8 @@ def top_selected(ranks: FloatArray, n_scored: IntArray, n_selected: int) -> Bool
 
 
 def consensus_ranks(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
-    """Median rank of each feature in several rankings, where one without a score counts as the last of all.
+    """Median rank of each feature in several rankings, where one without a score counts as the last
+    of all.
 
     `ranks` is (n_rankings, d), `n_scored` (n_rankings,); returns (d,).
     """
@@ -80,10 +86,11 @@ def consensus_ranks(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
 
 
 def consensus_places(ranks: FloatArray, n_scored: IntArray) -> IntArray:
-    """Place of each feature in the consensus of several rankings, from 1; equal features share a place.
+    """Place of each feature in the consensus of several rankings, from 1; equal features share a
+    place.
 
-    The order is that of `consensus_ranks`, then that of the mean of the same ranks. Simulation chose the rule:
-    ``experiments/claims/consensus``.
+    The order is that of `consensus_ranks`, then that of the mean of the same ranks. Simulation
+    chose the rule: ``experiments/claims/consensus``.
 
     `ranks` is (n_rankings, d), `n_scored` (n_rankings,); returns (d,).
     """
@@ -103,18 +110,20 @@ _LEAST, _MOST = 1e-6, 1 - 1e-9  # range in which p is sought
 
 
 def rank_biased_overlap(first: ArrayLike, second: ArrayLike, p: float) -> float:
-    r"""Rank-biased overlap of two rankings, extrapolated beyond their ends, after Webber, Moffat & Zobel.
+    r"""Rank-biased overlap of two rankings, extrapolated beyond their ends, after Webber, Moffat &
+    Zobel.
 
-    With X_d the number of features among the first d of both, s the length of the shorter ranking and l that of the
-    longer one (equation 32 of the source below):
+    With X_d the number of features among the first d of both, s the length of the shorter ranking
+    and l that of the longer one (equation 32 of the source below):
 
-        (1-p)/p ( sum_{d=1..l} X_d/d p^d + sum_{d=s+1..l} X_s (d-s)/(s d) p^d ) + ( (X_l - X_s)/l + X_s/s ) p^l
+        (1-p)/p ( sum_{d=1..l} X_d/d p^d + sum_{d=s+1..l} X_s (d-s)/(s d) p^d ) + ( (X_l - X_s)/l +
+        X_s/s ) p^l
 
-    It is the sum over all depths d of the share of features in common, weighted by (1-p) p^(d-1), where the agreement
-    at the end of a ranking is taken to go on behind it.
+    It is the sum over all depths d of the share of features in common, weighted by (1-p) p^(d-1),
+    where the agreement at the end of a ranking is taken to go on behind it.
 
-    W. Webber, A. Moffat, J. Zobel, "A similarity measure for indefinite rankings", ACM Transactions on Information
-    Systems 28(4), 2010.
+    W. Webber, A. Moffat, J. Zobel, "A similarity measure for indefinite rankings", ACM Transactions
+    on Information Systems 28(4), 2010.
     """
     short, long = sorted((_checked(first), _checked(second)), key=len)
     check_share("p", p, 0.9)
@@ -132,7 +141,8 @@ def rank_biased_overlap(first: ArrayLike, second: ArrayLike, p: float) -> float:
 def top_weight(p: float, n: int) -> float:
     """Return the share of the weight of the rank-biased overlap that the first ranks have.
 
-    A rank counts in the agreement at every depth from it on (equation 21 of Webber, Moffat & Zobel 2010):
+    A rank counts in the agreement at every depth from it on (equation 21 of Webber, Moffat & Zobel
+    2010):
 
         1 - p^(n-1) + (1-p)/p n ( log(1/(1-p)) - sum_{i=1..n-1} p^i/i )
     """
@@ -148,7 +158,8 @@ def persistence(n: int, share: float = 0.9) -> float:
         raise ConfigError(f"n={n!r} must be a whole number of at least 1.")
     if not top_weight(_MOST, n) < share < top_weight(_LEAST, n):
         raise ConfigError(
-            f"share={share!r} of the weight on the first {n} ranks needs a p too near 0 or 1; try 0.9."
+            f"share={share!r} of the weight on the first {n} ranks needs a p too near 0 or 1; try"
+            " 0.9."
         )
     return float(brentq(lambda p: top_weight(p, n) - share, _LEAST, _MOST, xtol=1e-12))
 
@@ -179,7 +190,8 @@ def _checked(ranking: ArrayLike) -> IntArray:
 class Stability:
     """A stability index."""
 
-    #: 1 for identical selections, 0 in expectation for independent random ones; NaN where it is not defined.
+    #: 1 for identical selections, 0 in expectation for independent random ones; NaN where it is not
+    #: defined.
     value: float
     #: Why ``value`` is NaN; empty where it is not.
     reason: str = ""
@@ -191,16 +203,17 @@ class Stability:
 def nogueira_stability(selections: ArrayLike) -> Stability:
     r"""Stability of a feature selection over M training sets, after Nogueira, Sechidis & Brown.
 
-    With Z the selections, p_f the share of the M sets that hold feature f, and k the mean size of a set (Definition 4
-    and Theorem 7 of the source below):
+    With Z the selections, p_f the share of the M sets that hold feature f, and k the mean size of a
+    set (Definition 4 and Theorem 7 of the source below):
 
         stability = 1 - mean_f( M/(M-1) p_f (1 - p_f) ) / v,    v = (k/d) (1 - k/d)
 
-    For sets of one size the index is Kuncheva's. The published confidence interval is left out: it holds for many
-    sets from independent samples, and the training sets of a cross-validation overlap (see
-    ``experiments/claims/fold-overlap``).
+    For sets of one size the index is Kuncheva's. The published confidence interval is left out: it
+    holds for many sets from independent samples, and the training sets of a cross-validation
+    overlap (see ``experiments/claims/fold-overlap``).
 
-    S. Nogueira, K. Sechidis, G. Brown, "On the Stability of Feature Selection Algorithms", JMLR 18(174), 2018.
+    S. Nogueira, K. Sechidis, G. Brown, "On the Stability of Feature Selection Algorithms", JMLR
+    18(174), 2018.
 
     `selections` is (n_sets, n_features).
     """
@@ -218,7 +231,9 @@ def nogueira_stability(selections: ArrayLike) -> Stability:
 
 
 def stability_at_every_n(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
-    """`nogueira_stability` of the N best features with a score of each ranking, for N from 1 to d; NaN as there."""
+    """`nogueira_stability` of the N best features with a score of each ranking, for N from 1 to
+    d; NaN as there.
+    """
     n_sets, d = ranks.shape
     if n_sets == 1:
         return np.full(d, np.nan)
@@ -226,7 +241,8 @@ def stability_at_every_n(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
     in_order = np.sort(np.where(scored, ranks, d + 1), axis=0).astype(
         np.int64
     )  # behind the last N: never selected
-    # The j-th ranking to select a feature adds 1 to its count and 2j - 1 to the square of its count.
+    # The j-th ranking to select a feature adds 1 to its count and 2j - 1 to the square of its
+    # count.
     added = np.repeat(2.0 * np.arange(1, n_sets + 1) - 1, d)
     squares = np.cumsum(np.bincount(in_order.ravel(), added, minlength=d + 2)[1 : d + 1])
     counts = np.cumsum(np.bincount(in_order.ravel(), minlength=d + 2)[1 : d + 1])
@@ -259,19 +275,23 @@ def redundancy(X: FloatArray, order: IntArray, n_features: Sequence[int]) -> Flo
 
         RED = 2 / (n (n - 1)) sum_(i > j) |r_ij|
 
-    with r_ij the Pearson correlation of the features i and j over all given samples; it is 0 with a constant feature.
-    This is the redundancy rate of Zhao et al., which sums over pairs with absolute values; labels are not used.
+    with r_ij the Pearson correlation of the features i and j over all given samples; it is 0 with a
+    constant feature. This is the redundancy rate of Zhao et al., which sums over pairs with
+    absolute values; labels are not used.
 
-    The correlations for the largest ``n`` contain those for the others, so all cost O(n_samples n^2) together.
+    The correlations for the largest ``n`` contain those for the others, so all cost O(n_samples
+    n^2) together.
 
-    Z. Zhao, L. Wang, H. Liu, J. Ye, "On Similarity Preserving Feature Selection", IEEE TKDE 25(3), 2013.
+    Z. Zhao, L. Wang, H. Liu, J. Ye, "On Similarity Preserving Feature Selection", IEEE TKDE 25(3),
+    2013.
 
     `X` is (n_samples, d), `order` (n,); returns (len(n_features),).
     """
     if min(n_features) < 1:
         raise ConfigError(f"n_features={list(n_features)} must be numbers of features, 1 or more.")
     sizes = np.minimum(n_features, len(order))
-    # Less a sample and of size 1: neither a large offset nor squares of a small or large unit cost digits.
+    # Less a sample and of size 1: neither a large offset nor squares of a small or large unit cost
+    # digits.
     chosen = np.take(X, order[: sizes.max()], axis=1).astype(np.float64)
     chosen -= chosen[0].copy()
     largest = np.abs(chosen).max(axis=0)
@@ -291,21 +311,23 @@ def redundancy(X: FloatArray, order: IntArray, n_features: Sequence[int]) -> Flo
 
 #: What has to hold to read the bounds as ones on features without an effect.
 ASSUMPTIONS = (
-    "Reading the bound as one on features without an effect assumes that their selections are exchangeable, and that "
-    "the method selects them no more often than a random choice would; a feature that only stands for one with an "
-    "effect, because it depends on it, counts as true."
+    "Reading the bound as one on features without an effect assumes that their selections are"
+    " exchangeable, and that the method selects them no more often than a random choice would; a"
+    " feature that only stands for one with an effect, because it depends on it, counts as true."
 )
-#: Share of a step of the grid within which a threshold counts as on the grid, because 0.57 * 100 is above 57.
+#: Share of a step of the grid within which a threshold counts as on the grid, because 0.57 * 100 is
+#: above 57.
 _ROUNDING = 1e-6
 
 
 def threshold_on_grid(threshold: float, n_pairs: int) -> float:
-    """Round a threshold up to the next value that a share of the 2B halves can have, which selects the same
-    features.
+    """Round a threshold up to the next value that a share of the 2B halves can have, which selects
+    the same features.
     """
     if not 0.5 < threshold <= 1:
         raise ConfigError(
-            f"threshold={threshold} must be above 0.5 and at most 1, because there is no bound for smaller ones."
+            f"threshold={threshold} must be above 0.5 and at most 1, because there is no bound for"
+            " smaller ones."
         )
     return math.ceil(2 * n_pairs * threshold - _ROUNDING) / (2 * n_pairs)
 
@@ -316,7 +338,8 @@ def simple_bound(q: float, p: int, threshold: float) -> float:
 
 
 def unimodal_bound(q: float, p: int, threshold: float, n_pairs: int) -> float | None:
-    r"""Bound on the expected number of false selections by Theorem 2, which assumes unimodal distributions.
+    r"""Bound on the expected number of false selections by Theorem 2, which assumes unimodal
+    distributions.
 
     .. math:: C(\tau, B) = \frac{1}{2 (2 \tau - 1 - 1 / (2 B))} \text{ if } \tau \le 3/4, \quad
               \frac{4 (1 - \tau + 1 / (2 B))}{1 + 1 / B} \text{ if } \tau > 3/4
@@ -350,7 +373,8 @@ _USUAL = 0.9
 def bounded_top(most: int, p: int, n_pairs: int) -> int:
     """Return a number of features of which some threshold bounds the false ones by 1.
 
-    ``most`` if there is such a threshold, else the largest number that has one of at most 0.9; at least 1.
+    ``most`` if there is such a threshold, else the largest number that has one of at most 0.9; at
+    least 1.
     """
     threshold = smallest_threshold(most, p, n_pairs)
     bound = unimodal_bound(most, p, threshold, n_pairs)

@@ -14,15 +14,16 @@ from raysel.core.errors import DataError
 def out_of_sample_r2(
     y_true: FloatArray, y_pred: FloatArray, mean: FloatArray | None = None
 ) -> float:
-    """R2 against the mean of the training samples: 0 for who predicts it, below 0 for who does worse.
+    """R2 against the mean of the training samples: 0 for who predicts it, below 0 for who does
+    worse.
 
         1 - sum_i (y_i - p_i)^2 / sum_i (y_i - m)^2,   m the mean over the training samples
 
-    scikit-learn's ``r2`` has the mean of the samples that are scored in its place, which no model could know. Of
-    several quantities it is the mean of their R2.
+    scikit-learn's ``r2`` has the mean of the samples that are scored in its place, which no model
+    could know. Of several quantities it is the mean of their R2.
 
-    `y_true` and `y_pred` are (n_samples,) or (n_samples, n_quantities), `mean` () or (n_quantities,), that of y_true by
-    default.
+    `y_true` and `y_pred` are (n_samples,) or (n_samples, n_quantities), `mean` () or
+    (n_quantities,), that of y_true by default.
     """
     truth, predicted = _columns(y_true, y_pred)
     centre = truth.mean(axis=0) if mean is None else np.asarray(mean, dtype=np.float64).reshape(-1)
@@ -45,12 +46,16 @@ def neg_mae(y_true: FloatArray, y_pred: FloatArray) -> float:
 
 
 def pearson(y_true: FloatArray, y_pred: FloatArray) -> float:
-    """Pearson's correlation of quantity and prediction; 0 where one of both is constant; the mean over several."""
+    """Pearson's correlation of quantity and prediction; 0 where one of both is constant; the
+    mean over several.
+    """
     return _mean_correlation(y_true, y_pred, lambda column: column)
 
 
 def spearman(y_true: FloatArray, y_pred: FloatArray) -> float:
-    """Spearman's correlation of quantity and prediction; 0 where one of both is constant; the mean over several."""
+    """Spearman's correlation of quantity and prediction; 0 where one of both is constant; the
+    mean over several.
+    """
     return _mean_correlation(y_true, y_pred, rankdata)
 
 
@@ -74,7 +79,7 @@ def _columns(y_true: FloatArray, y_pred: FloatArray) -> tuple[FloatArray, FloatA
     truth, predicted = np.asarray(y_true, dtype=np.float64), np.asarray(y_pred, dtype=np.float64)
     if truth.shape != predicted.shape:
         raise DataError(
-            f"y_pred has the shape {predicted.shape} and y_true {truth.shape}: `predict` must return numbers in the "
-            "shape of y."
+            f"y_pred has the shape {predicted.shape} and y_true {truth.shape}: `predict` must"
+            " return numbers in the shape of y."
         )
     return truth.reshape(len(truth), -1), predicted.reshape(len(truth), -1)

@@ -1,9 +1,10 @@
-"""The smoothed l2,p penalty on blocks of coefficients, and iterations of quadratic functions that touch a penalty.
+"""The smoothed l2,p penalty on blocks of coefficients, and iterations of quadratic functions that
+touch a penalty.
 
-The penalty ``sum_b (s_b + zeta)^(p/2)``, with ``s_b`` a block's energy (sum of squares), is concave in ``s`` for
-``0 < p <= 2``; its tangent at the present ``s`` is a ridge penalty with the weights ``(p/2) (s_b + zeta)^(p/2 - 1)``.
-Minimising the loss plus this tangent never raises the objective (Nie et al., *Efficient and robust feature selection
-via joint l2,1-norms minimization*, NIPS 2010).
+The penalty ``sum_b (s_b + zeta)^(p/2)``, with ``s_b`` a block's energy (sum of squares), is concave
+in ``s`` for ``0 < p <= 2``; its tangent at the present ``s`` is a ridge penalty with the weights
+``(p/2) (s_b + zeta)^(p/2 - 1)``. Minimising the loss plus this tangent never raises the objective
+(Nie et al., *Efficient and robust feature selection via joint l2,1-norms minimization*, NIPS 2010).
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from raysel.core.arrays import FloatArray
 _RIDGE = 1e-10
 #: An extrapolated point is kept unless it enlarges the residual by more than this.
 _GROWTH = 2.0
-#: Number of values from which on the weighted samples of a ridge regression are not held at once, and of a block then.
+#: Number of values from which on the weighted samples of a ridge regression are not held at once,
+#: and of a block then.
 _LARGE, _BLOCK = 2**22, 2**19
 
 
 class AndersonAccelerator:
     """Anderson acceleration of a fixed-point iteration x -> x + f(x) on vectors, safeguarded.
 
-    From the last `memory` steps the next point is extrapolated: the affine combination whose residual f is smallest in
-    the least squares sense (type II: Walker & Ni, SIAM J. Numer. Anal. 49, 2011). An extrapolation that enlarges the
-    residual is undone (as in SCS: Zhang, O'Donoghue & Boyd, SIAM J. Optim. 30, 2020), so an averaged iteration still
-    converges.
+    From the last `memory` steps the next point is extrapolated: the affine combination whose
+    residual f is smallest in the least squares sense (type II: Walker & Ni, SIAM J. Numer. Anal.
+    49, 2011). An extrapolation that enlarges the residual is undone (as in SCS: Zhang, O'Donoghue &
+    Boyd, SIAM J. Optim. 30, 2020), so an averaged iteration still converges.
     """
 
     def __init__(self, size: int, memory: int = 10) -> None:
@@ -47,7 +49,8 @@ class AndersonAccelerator:
         self._fallback: tuple[float, FloatArray] | None = None
 
     def next(self, point: FloatArray, residual: FloatArray) -> FloatArray:
-        """Next point of the iteration: extrapolated, plain, or the plain one that replaces a failed extrapolation.
+        """Next point of the iteration: extrapolated, plain, or the plain one that replaces a failed
+        extrapolation.
 
         `point` and `residual` are (size,); returns (size,).
         """
@@ -101,15 +104,19 @@ def l2p_penalty(energy: FloatArray, p: float, zeta: float) -> float:
 
 
 def l2p_weights(energy: FloatArray, p: float, zeta: float) -> FloatArray:
-    """Weights ``(p/2) (energy + zeta)^(p/2 - 1)`` of the ridge penalty that is tangent to the l2,p penalty."""
+    """Weights ``(p/2) (energy + zeta)^(p/2 - 1)`` of the ridge penalty that is tangent to the
+    l2,p penalty.
+    """
     return (p / 2) * (energy + zeta) ** (p / 2 - 1)
 
 
 def weighted_ridge(X: FloatArray, Y: FloatArray, weights: FloatArray, alpha: float) -> FloatArray:
-    """Ridge regression with a weight a feature: ``argmin_W ||W X - Y||^2 + alpha sum_f weights_f ||W[:, f]||^2``.
+    """Ridge regression with a weight a feature: ``argmin_W ||W X - Y||^2 + alpha sum_f weights_f
+    ||W[:, f]||^2``.
 
-    Solved in the dual, one n_samples x n_samples system for all targets, so the weights may span many
-    orders of magnitude: they enter inverted, and the coefficients of a feature with a huge weight become 0.
+    Solved in the dual, one n_samples x n_samples system for all targets, so the weights may span
+    many orders of magnitude: they enter inverted, and the coefficients of a feature with a huge
+    weight become 0.
 
     `X` is (n_features, n_samples), `Y` (n_targets, n_samples), `weights` (n_features,); returns `W`
     (n_targets, n_features).
@@ -147,7 +154,9 @@ def weighted_ridge_with_dual(
 
 
 def _blocks(width: int, n_features: int) -> Iterator[slice]:
-    """Yield the blocks of features after the first, whose weighted copies are held one at a time."""
+    """Yield the blocks of features after the first, whose weighted copies are held one at a
+    time.
+    """
     yield from (slice(start, start + width) for start in range(width, n_features, width))
 
 
@@ -172,8 +181,9 @@ def reweighted_steps(
 ) -> Iterator[BoundedStep]:
     """Minimise a convex sum of norms by quadratic functions that touch them, from ``norms`` on.
 
-    The roots of the norms are over-relaxed and extrapolated (Anderson), which reaches a gap of 1e-4 in a tenth of the
-    iterations. Where J would rise the quadratic functions touch at the present norms, from which it cannot.
+    The roots of the norms are over-relaxed and extrapolated (Anderson), which reaches a gap of 1e-4
+    in a tenth of the iterations. Where J would rise the quadratic functions touch at the present
+    norms, from which it cannot.
 
     `norms` is (n_norms,).
     """

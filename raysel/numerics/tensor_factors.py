@@ -1,10 +1,11 @@
 """Least squares for coefficient tensors of low rank: one factor a mode, each solved for in turn.
 
-A coefficient tensor of rank k is a sum of k outer products of vectors, ``P = sum_j a_j^1 o .. o a_j^N``, and its
-factors are the matrices ``A^q`` (m_q x k) of the vectors of each mode (CP decomposition; Kolda & Bader, SIAM Review
-51(3), 2009). Unfolded along mode q it is ``A^q Z'`` with Z the Khatri-Rao product of the other factors, so that for
-fixed other factors A^q is the left factor of a matrix, as in `left_factors`. A matrix is the case N = 2. Z has a row
-for each cell of the other modes and k columns a class; no such product is formed for the samples.
+A coefficient tensor of rank k is a sum of k outer products of vectors, ``P = sum_j a_j^1 o .. o
+a_j^N``, and its factors are the matrices ``A^q`` (m_q x k) of the vectors of each mode (CP
+decomposition; Kolda & Bader, SIAM Review 51(3), 2009). Unfolded along mode q it is ``A^q Z'`` with
+Z the Khatri-Rao product of the other factors, so that for fixed other factors A^q is the left
+factor of a matrix, as in `left_factors`. A matrix is the case N = 2. Z has a row for each cell of
+the other modes and k columns a class; no such product is formed for the samples.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class TensorSamples:
     inside: BoolArray | None = None
 
     def features(self, P: FloatArray) -> FloatArray:
-        """Values of the features among those of all cells; (c, m_1, .., m_N), or without a mask as they are."""
+        """Values of the features among those of all cells; (c, m_1, .., m_N), or without a mask
+        as they are.
+        """
         return P if self.inside is None else P.reshape(len(P), -1)[:, self.inside]
 
     def cells(self, values: FloatArray) -> FloatArray:
@@ -68,12 +71,16 @@ def tensor_samples(
 
 
 def largest_rank(shape: Sequence[int]) -> int:
-    """Smallest product of all sides but one: from this rank on every tensor of the shape has such factors."""
+    """Smallest product of all sides but one: from this rank on every tensor of the shape has
+    such factors.
+    """
     return math.prod(shape) // max(shape)
 
 
 def khatri_rao(factors: Sequence[FloatArray]) -> FloatArray:
-    """Products of the factors' columns for all combinations of their rows: (c, m_q, k) each to (c, prod m_q, k)."""
+    """Products of the factors' columns for all combinations of their rows: (c, m_q, k) each to
+    (c, prod m_q, k).
+    """
     return reduce(
         lambda Z, A: (Z[:, :, None] * A[:, None]).reshape(len(Z), -1, Z.shape[2]), factors
     )
@@ -86,7 +93,9 @@ def composed(factors: Sequence[FloatArray]) -> FloatArray:
 
 
 def with_first(start: Sequence[FloatArray], side: int) -> list[FloatArray]:
-    """Factors of all modes from those of all but the first, which is solved for first and so begins as zeros."""
+    """Factors of all modes from those of all but the first, which is solved for first and so
+    begins as zeros.
+    """
     c, _, k = start[0].shape
     return [np.zeros((c, side, k)), *start]
 
@@ -96,8 +105,9 @@ def mode_step(
 ) -> list[FloatArray]:
     """Replace the factor of one mode by the best one for the others.
 
-    The loss is that of `left_factors`, with the weights `D` (m_1, .., m_N) of the penalty. `factors` is (c, m_q, k)
-    each; only their products matter, so that the others are returned with orthonormal or unit columns.
+    The loss is that of `left_factors`, with the weights `D` (m_1, .., m_N) of the penalty.
+    `factors` is (c, m_q, k) each; only their products matter, so that the others are returned with
+    orthonormal or unit columns.
     """
     weights = np.moveaxis(D, mode, 0).reshape(D.shape[mode], -1)
 
@@ -112,7 +122,9 @@ def mode_step(
 def _replaced(
     factors: Sequence[FloatArray], mode: int, best: Callable[[FloatArray], FloatArray]
 ) -> list[FloatArray]:
-    """Replace a factor by what is ``best`` in an orthonormal basis of the span of the others' Khatri-Rao product."""
+    """Replace a factor by what is ``best`` in an orthonormal basis of the span of the others'
+    Khatri-Rao product.
+    """
     if len(factors) == 2:
         basis = orthonormal(
             factors[1 - mode]
@@ -120,7 +132,8 @@ def _replaced(
         return [best(basis), basis] if mode == 0 else [basis, best(basis)]
     unit = [_unit_columns(A) for A in factors]
     Z = khatri_rao(unit[:mode] + unit[mode + 1 :])
-    # Of Z itself: the eigenvectors of Z'Z would lose half of the digits where columns are nearly dependent.
+    # Of Z itself: the eigenvectors of Z'Z would lose half of the digits where columns are nearly
+    # dependent.
     basis, sizes, rows = np.linalg.svd(Z, full_matrices=False)
     independent = (sizes > max(Z.shape[1:]) * EPS * sizes[:, :1])[:, None]
     directions = rows.transpose(0, 2, 1)
@@ -128,7 +141,8 @@ def _replaced(
         independent, sizes[:, None], out=np.zeros(independent.shape), where=independent
     )
     factor = best(basis * independent) @ to_basis.transpose(0, 2, 1)
-    # What P does not depend on stays as it was, so that a component whose product vanished can return.
+    # What P does not depend on stays as it was, so that a component whose product vanished can
+    # return.
     free = directions * ~independent
     unit[mode] = factor + unit[mode] @ (free @ free.transpose(0, 2, 1))
     return unit
@@ -140,16 +154,19 @@ def _unit_columns(A: FloatArray) -> FloatArray:
     return A / np.where(lengths > 0.0, lengths, 1.0)
 
 
-#: Sweeps of alternating least squares over all modes after the higher-order singular value decomposition.
+#: Sweeps of alternating least squares over all modes after the higher-order singular value
+#: decomposition.
 _SWEEPS = 10
 
 
 def leading_factors(P: FloatArray, rank: int) -> list[FloatArray]:
-    """Factors of an approximation of given tensors, for all modes but the first; (c, m_1, .., m_N) to (c, m_q, rank).
+    """Factors of an approximation of given tensors, for all modes but the first; (c, m_1, .., m_N)
+    to (c, m_q, rank).
 
-    Of matrices these are the leading right singular vectors. Of tensors of higher order the approximation is found by
-    alternating least squares from the leading singular vectors of each unfolding (De Lathauwer, De Moor & Vandewalle,
-    SIAM J. Matrix Anal. Appl. 21(4), 2000), completed by fixed random ones where the rank exceeds a side.
+    Of matrices these are the leading right singular vectors. Of tensors of higher order the
+    approximation is found by alternating least squares from the leading singular vectors of each
+    unfolding (De Lathauwer, De Moor & Vandewalle, SIAM J. Matrix Anal. Appl. 21(4), 2000),
+    completed by fixed random ones where the rank exceeds a side.
     """
     if P.ndim == 3:
         return [np.linalg.svd(P, full_matrices=False)[2][:, :rank].transpose(0, 2, 1)]
@@ -166,10 +183,11 @@ def leading_factors(P: FloatArray, rank: int) -> list[FloatArray]:
 
 
 def unit_cells(c: int, shape: Sequence[int], rank: int) -> list[FloatArray]:
-    """The start ``[I; 0]``: columns of the unit matrix for all modes but the first, the same for each class.
+    """The start ``[I; 0]``: columns of the unit matrix for all modes but the first, the same for
+    each class.
 
-    Component j has the j-th column in every mode. Beyond the shortest side, which ``[I; 0]`` does not reach for
-    matrices, it has the cells next to that diagonal. Returns (c, m_q, rank) each.
+    Component j has the j-th column in every mode. Beyond the shortest side, which ``[I; 0]`` does
+    not reach for matrices, it has the cells next to that diagonal. Returns (c, m_q, rank) each.
     """
     cells = np.indices(shape[1:]).reshape(len(shape) - 1, -1)
     chosen = np.argsort(np.ptp(cells, axis=0), kind="stable")[:rank]

@@ -69,16 +69,20 @@ def source_ranking(
     by: str = FINAL,
     added: Mapping[str, FloatArray] | None = None,
 ) -> FeatureRanking:
-    """Return the ranking of the final model, of the consensus of the outer folds, or of one of them."""
+    """Return the ranking of the final model, of the consensus of the outer folds, or of one of
+    them.
+    """
     outer = [refit.fold for refit in result.outer]
     if by not in (FINAL, CONSENSUS, *outer):
         raise ConfigError(
-            f"by={by!r} is not the source of a ranking; choose one of {', '.join((FINAL, CONSENSUS, *outer))}."
+            f"by={by!r} is not the source of a ranking; choose one of"
+            f" {', '.join((FINAL, CONSENSUS, *outer))}."
         )
     if by == FINAL and not result.has_final:
         raise StudyError(
-            f"the study {result.name} has no final model, because cv.final is false; rank the features by "
-            f"{CONSENSUS!r} or by the outer fold {outer[0]!r}, or run a study with cv.final: true."
+            f"the study {result.name} has no final model, because cv.final is false; rank the"
+            f" features by {CONSENSUS!r} or by the outer fold {outer[0]!r}, or run a study with"
+            " cv.final: true."
         )
     n, chosen_by = choose_top(result, top, by)
     scores = {refit.fold: refit.feature_scores or () for refit in result.refits}
@@ -98,7 +102,9 @@ def source_ranking(
 
 
 class NoiseLevel(NamedTuple):
-    """Stability of an F-test ranking over the outer training sets of the study with permuted labels."""
+    """Stability of an F-test ranking over the outer training sets of the study with permuted
+    labels.
+    """
 
     mean: float
     lowest: float
@@ -106,7 +112,9 @@ class NoiseLevel(NamedTuple):
 
 
 def noise_level(result: StudyRecords, n: int) -> NoiseLevel | None:
-    """Stability with permuted labels at as many features as the folds select; None if it is not known or undefined."""
+    """Stability with permuted labels at as many features as the folds select; None if it is not
+    known or undefined.
+    """
     noise = result.stored.noise
     if noise is None or not noise.mean:
         return None
@@ -130,14 +138,18 @@ class Agreement:
     folds: FoldRanks
     #: Nogueira's stability of the top features over the outer folds.
     stability: Stability
-    #: Its level with permuted labels, and the permutations that give it; None if it is not known, or undefined.
+    #: Its level with permuted labels, and the permutations that give it; None if it is not known,
+    #: or undefined.
     noise: NoiseLevel | None
     permutations: NoiseRecord | None
-    #: How the final model's best features differ from those of the consensus; empty if there is no final model.
+    #: How the final model's best features differ from those of the consensus; empty if there is no
+    #: final model.
     consensus: str
-    #: Stability selection of this many features, whose pairs of halves share no sample; None if there is none.
+    #: Stability selection of this many features, whose pairs of halves share no sample; None if
+    #: there is none.
     halves: StabilitySelection | None
-    #: Stability, its level with permuted labels and why it is undefined, over the number of features, by column.
+    #: Stability, its level with permuted labels and why it is undefined, over the number of
+    #: features, by column.
     curve: Mapping[str, list[Any]]
 
     @classmethod
@@ -162,7 +174,9 @@ class Agreement:
 
     @cached_property
     def overlap(self) -> RankOverlap:
-        """Rank-biased overlap of all pairs of outer folds, with 90 % of the weight on the top features."""
+        """Rank-biased overlap of all pairs of outer folds, with 90 % of the weight on the top
+        features.
+        """
         return self.folds.overlap(self.top.n)
 
     @property

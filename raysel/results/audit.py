@@ -1,4 +1,6 @@
-"""Result of an audit: the careless and the honest score of a method, on true and on permuted labels."""
+"""Result of an audit: the careless and the honest score of a method, on true and on permuted
+labels.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ class Audit:
     """Careless and honest score of a method, side by side, as `raysel.audit` returns them."""
 
     metric: str
-    #: Best mean score of a configuration in plain cross-validation after all else was fitted to all samples.
+    #: Best mean score of a configuration in plain cross-validation after all else was fitted to all
+    #: samples.
     careless: float
     #: Number of configurations, numbers of features among them, of which that is the best.
     n_careless: int
@@ -59,15 +62,17 @@ class Audit:
 
     @property
     def invented(self) -> FloatArray:
-        """Careless minus honest score on each permutation of the labels; shape (n_permutations,)."""
+        """Careless minus honest score on each permutation of the labels; shape
+        (n_permutations,).
+        """
         return np.subtract(self.careless_permuted, self.honest_permuted)
 
     @property
     def p_value(self) -> float | None:
         """P value of a one-sided paired t test of `invented`; None of fewer than two permutations.
 
-        It is small where the careless protocol scores more than the honest one on labels of which nothing can be
-        learnt.
+        It is small where the careless protocol scores more than the honest one on labels of which
+        nothing can be learnt.
         """
         invented = self.invented
         if len(invented) < 2:
@@ -78,7 +83,8 @@ class Audit:
 
     @property
     def harms(self) -> bool | None:
-        """Whether the careless protocol scores more than the honest one on permuted labels, at the level .05.
+        """Whether the careless protocol scores more than the honest one on permuted labels, at the
+        level .05.
 
         None where fewer than two permutations cannot tell.
         """
@@ -86,16 +92,23 @@ class Audit:
 
     @property
     def chance(self) -> float | None:
-        """Score of the best guess that reads no feature, on the same outer folds; None if it is not known."""
+        """Score of the best guess that reads no feature, on the same outer folds; None if it is
+        not known.
+        """
         return self.study.references["chance"].mean if "chance" in self.study.references else None
 
     def sentences(self) -> list[str]:
-        """Say what the scores are, whether careless use does harm, and what the scores cannot know."""
+        """Say what the scores are, whether careless use does harm, and what the scores cannot
+        know.
+        """
         n = self.study.stored.study.n_samples
         scores = f"best of {self.n_careless} scores" if self.n_careless > 1 else "score"
         found = [
             self._scores(),
-            f"Careless is the {scores} by plain cross-validation, with all else fitted to all {n} samples before.",
+            (
+                f"Careless is the {scores} by plain cross-validation, with all else fitted to all"
+                f" {n} samples before."
+            ),
         ]
         if self.n_divided != n:
             found += self._resampled(n)
@@ -103,7 +116,8 @@ class Audit:
             careless, honest = np.mean(self.careless_permuted), np.mean(self.honest_permuted)
             chance = "" if self.chance is None else f"; chance is {self.chance:.3f}"
             found.append(
-                f"With permuted labels the careless score is {careless:.3f}, the honest one {honest:.3f}{chance}."
+                f"With permuted labels the careless score is {careless:.3f}, the honest one"
+                f" {honest:.3f}{chance}."
             )
         if self.n_failed:
             found.append(f"{counted(self.n_failed, 'permutation')} failed: {self.failure}")
@@ -113,26 +127,30 @@ class Audit:
         found += [f"evaluation.estimator fails with {each}." for each in failing]
         if self.n_groups is None:
             found.append(
-                "No groups were given: if samples belong together, as those of one subject do, both scores are too "
-                "high; give groups."
+                "No groups were given: if samples belong together, as those of one subject do, both"
+                " scores are too high; give groups."
             )
         return found
 
     def _resampled(self, n: int) -> list[str]:
         """Say of a step that resamples which samples the two scores are of."""
         said = [
-            f"A step resamples: the careless folds divide {self.n_divided} samples, the honest ones the {n} as they are."
+            (
+                f"A step resamples: the careless folds divide {self.n_divided} samples, the honest"
+                f" ones the {n} as they are."
+            )
         ]
         if self.study.classes and self.metric != "balanced_accuracy":
             said.append(
-                f"Their class shares may differ, which may move {texts.spaced(self.metric)}, but not balanced_accuracy."
+                f"Their class shares may differ, which may move {texts.spaced(self.metric)}, but"
+                " not balanced_accuracy."
             )
         return said
 
     def _scores(self) -> str:
         return (
-            f"The careless {texts.spaced(self.metric)} is {self.careless:.3f}, the honest one by nested "
-            f"cross-validation {self.honest.mean:.3f}."
+            f"The careless {texts.spaced(self.metric)} is {self.careless:.3f}, the honest one by"
+            f" nested cross-validation {self.honest.mean:.3f}."
         )
 
     def verdict(self) -> str:
@@ -141,7 +159,10 @@ class Audit:
             return "Fewer than two permutations cannot show harm: set n_permutations to 5 or more."
         invented = f"{self.invented.mean():.3f} (paired p = {self.p_value:.2g})"
         if self.harms:
-            return f"Where nothing can be learnt, careless use adds {invented}: do not report its score."
+            return (
+                f"Where nothing can be learnt, careless use adds {invented}: do not report its"
+                " score."
+            )
         return f"Where nothing can be learnt, careless use adds {invented}: no clear difference."
 
     def frame(self) -> pd.DataFrame:

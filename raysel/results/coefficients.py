@@ -1,4 +1,6 @@
-"""Coefficients of a final model that is linear in the features, and the directions of their effects."""
+"""Coefficients of a final model that is linear in the features, and the directions of their
+effects.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class Coefficients(NamedTuple):
 
     @classmethod
     def of(cls, result: StudyRecords) -> Coefficients | None:
-        """Read the coefficients of a study's final model; None if it is not linear in the features."""
+        """Read the coefficients of a study's final model; None if it is not linear in the
+        features.
+        """
         if not result.is_ranked or result.layout.is_multitask or not result.has_model:
             return None
         try:
@@ -42,9 +46,11 @@ class Coefficients(NamedTuple):
         return cls(values, list(map(str, classes)), of_quantities)
 
     def directions(self) -> list[str]:
-        """Return what larger values of each feature speak for: a class, or a larger or smaller quantity.
+        """Return what larger values of each feature speak for: a class, or a larger or smaller
+        quantity.
 
-        Of several rows the one with the largest coefficient counts; empty where all coefficients are 0.
+        Of several rows the one with the largest coefficient counts; empty where all coefficients
+        are 0.
         """
         rows = np.abs(self.values).argmax(axis=0)
         largest = self.values[rows, np.arange(self.values.shape[1])]
@@ -65,7 +71,9 @@ class Coefficients(NamedTuple):
 
 
 def linear_coefficients(model: Any, n_features: int) -> tuple[FloatArray, list[Any]] | None:
-    """Find the coefficients of the method, and their classes, in a fitted pipeline of a scaler, the method and more."""
+    """Find the coefficients of the method, and their classes, in a fitted pipeline of a scaler,
+    the method and more.
+    """
     waiting: list[Any] = [model.steps[:2][-1][1] if hasattr(model, "steps") else model]
     while waiting:
         estimator = waiting.pop(0)

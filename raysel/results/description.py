@@ -1,4 +1,6 @@
-"""Description of what is asked: the data as understood, kept as a preview, and the method with its settings."""
+"""Description of what is asked: the data as understood, kept as a preview, and the method with
+its settings.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ _SCALINGS = {
     "unit": "the range of all values to [0, 1]",
     "zscore": "each feature to mean 0 and variance 1",
     "none": "the values as they are",
-    "zscore_sqrt_width": "each feature to mean 0 and variance 1, divided by the square root of its modality's width",
+    "zscore_sqrt_width": (
+        "each feature to mean 0 and variance 1, divided by the square root of its modality's width"
+    ),
     "minmax": "each feature to [0, 1]",
     "row_unit": "each sample to norm 1 in each modality",
 }
@@ -166,7 +170,10 @@ def data_facts(
     if dataset.get("in_memory") is False:
         yield (
             "in memory",
-            "no: the file is read in batches, by all workers, whose machines need it at the same path",
+            (
+                "no: the file is read in batches, by all workers, whose machines need it at the"
+                " same path"
+            ),
         )
     if left := list(_left_out(dataset)):
         yield "left out", "; ".join(left)
@@ -175,7 +182,9 @@ def data_facts(
 
 
 def data_name(dataset: Mapping[str, Any], default: str) -> str:
-    """Return the name of a study's data: the names of the files without their folders, the source, or "own samples"."""
+    """Return the name of a study's data: the names of the files without their folders, the
+    source, or "own samples".
+    """
     paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [
         dataset.get("path")
     ]
@@ -196,7 +205,8 @@ def format_quantities(preview: Preview) -> str:
     """Return range, mean and standard deviation of the quantities."""
     several = len(preview.quantities) > 1
     shown = [
-        f"{f'{quoted(name)} ' if several else ''}{low:.4g} to {high:.4g}, mean {mean:.4g}, SD {sd:.3g}"
+        f"{f'{quoted(name)} ' if several else ''}{low:.4g} to {high:.4g}, mean {mean:.4g}, SD"
+        f" {sd:.3g}"
         for name, low, mean, high, sd in preview.quantities
     ]
     return _listed(shown)
@@ -222,7 +232,9 @@ def format_classes(preview: Preview) -> str:
 
 
 def values_of_features(preview: Preview) -> str:
-    """Return the smallest, mean and largest value, of each modality or task if there are several."""
+    """Return the smallest, mean and largest value, of each modality or task if there are
+    several.
+    """
     if preview.ranges:
         each = [
             f"{quoted(name)} {low:.4g} to {high:.4g} (mean {mean:.4g})"
@@ -246,7 +258,10 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if solver.get("importance"):
         yield (
             "ranking",
-            f"by permutation: the loss of {spaced(evaluation['metric'])} on held-out training samples",
+            (
+                f"by permutation: the loss of {spaced(evaluation['metric'])} on held-out training"
+                " samples"
+            ),
         )
     sections = config["dataset"].get("tasks") or [config["dataset"]]
     if any(section.get("prepare") for section in sections):
@@ -286,7 +301,9 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _prepared(section: Mapping[str, Any]) -> str:
-    """Return the steps of ``dataset.prepare`` as text, with the columns of each if they are named."""
+    """Return the steps of ``dataset.prepare`` as text, with the columns of each if they are
+    named.
+    """
     steps = []
     for step in section.get("prepare", ()):
         name = next(key for key in step if key != "columns")
@@ -318,7 +335,9 @@ def format_domain(domain: Any) -> str:
 
 
 def format_blocks(cv: Mapping[str, Any]) -> str:
-    """Say, from the section ``cv`` of a configuration, that folds are made of consecutive rows; else nothing."""
+    """Say, from the section ``cv`` of a configuration, that folds are made of consecutive rows;
+    else nothing.
+    """
     blocks = {"size": 1, "gap": 0, "forward": False} | cv["blocks"] if cv.get("blocks") else None
     if blocks is None:
         return ""

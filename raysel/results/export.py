@@ -97,8 +97,8 @@ def _move_new(files: Sequence[Path], folder: Path) -> list[Path]:
     ]
     if differing:
         raise StudyError(
-            f"{folder} holds another {', '.join(differing)}; nothing was written. Choose another folder, or have the "
-            "files replaced."
+            f"{folder} holds another {', '.join(differing)}; nothing was written. Choose another"
+            " folder, or have the files replaced."
         )
     folder.mkdir(exist_ok=True)
     for file, target in pairs:
@@ -108,7 +108,9 @@ def _move_new(files: Sequence[Path], folder: Path) -> list[Path]:
 
 
 def markdown(facts: Facts) -> str:
-    """Return the winners and their scores as a table in Markdown, with the model, the stability and the remarks."""
+    """Return the winners and their scores as a table in Markdown, with the model, the stability
+    and the remarks.
+    """
     curve = texts.curve_table(facts)
     parts = [
         " ".join(
@@ -119,9 +121,11 @@ def markdown(facts: Facts) -> str:
             ]
         ),
         _table(texts.winners_table(facts), -1, ("outer fold", f"test {facts.metric}")),
-        f"Test {texts.spaced(facts.metric)} by task: {texts.format_each(facts.by_task)}."
-        if facts.by_task
-        else "",
+        (
+            f"Test {texts.spaced(facts.metric)} by task: {texts.format_each(facts.by_task)}."
+            if facts.by_task
+            else ""
+        ),
         _table(texts.score_table(facts), 0, ("reference",)) if facts.references else "",
         " ".join(
             filter(
@@ -138,7 +142,9 @@ def markdown(facts: Facts) -> str:
 
 
 def told(facts: Facts) -> dict[str, Any]:
-    """Return what MLflow's pages of experiment and model say of a study beside its figures, as plain data."""
+    """Return what MLflow's pages of experiment and model say of a study beside its figures, as
+    plain data.
+    """
     return {
         "numbers": texts.format_numbers(facts),
         "verdict": texts.short_verdict(facts),
@@ -159,9 +165,15 @@ def _table(table: TextTable, row: int = 0, bold: Sequence[str] = ()) -> str:
 
 def _model(facts: Facts) -> Iterator[str]:
     if facts.final is not None:
-        yield f"Model: {facts.final.name}, fitted on all {facts.study.n_samples} samples (run `final`)."
+        yield (
+            f"Model: {facts.final.name}, fitted on all {facts.study.n_samples} samples (run"
+            " `final`)."
+        )
         if facts.agreement is not None:
-            yield f"{facts.n_scored[facts.final.fold]} of {facts.n_features} features have a score in it."
+            yield (
+                f"{facts.n_scored[facts.final.fold]} of {facts.n_features} features have a score"
+                " in it."
+            )
     if facts.agreement is not None:
         yield f"Stability {texts.stability(facts)}"
         if facts.agreement.consensus:
@@ -193,7 +205,8 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
 def command_again(result: StudyResult, name: Callable[[str | Path], str] = str) -> str | None:
     """Return the command that repeats a study; None if none does.
 
-    By default it runs from any directory of this machine; ``name`` returns other names of its files.
+    By default it runs from any directory of this machine; ``name`` returns other names of its
+    files.
     """
     if result.cut and not _is_listed(result):
         return None  # proposals up to a time limit cannot be repeated
@@ -225,7 +238,9 @@ def _with_files(task: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, 
 
 
 def _is_listed(result: StudyResult) -> bool:
-    """Return whether the search tries a fixed list of configurations, so that a part of it can be repeated."""
+    """Return whether the search tries a fixed list of configurations, so that a part of it can
+    be repeated.
+    """
     search = result.config["search"]
     return search["method"] in ("grid", "random", "sobol") and not search.get("early_stopping")
 

@@ -1,4 +1,6 @@
-"""Facts of a finished study, made once: all that is shown, written and logged of it reads them and computes nothing."""
+"""Facts of a finished study, made once: all that is shown, written and logged of it reads them
+and computes nothing.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,11 @@ class Facts:
     #: Refits of the outer folds' winners, and of the final one; None if there is no final fold.
     outer: tuple[RefitRecord, ...]
     final: RefitRecord | None
-    #: Number of features with a score above 0 in each fold's winner; empty if a winner gives no feature scores.
+    #: Number of features with a score above 0 in each fold's winner; empty if a winner gives no
+    #: feature scores.
     n_scored: Mapping[str, int]
-    #: Test and inner score on the outer folds, at the number of features that the inner scores choose.
+    #: Test and inner score on the outer folds, at the number of features that the inner scores
+    #: choose.
     test: FoldValues
     inner: FoldValues
     #: Mean and SD of the test score with the 95 % interval, or why there is none.
@@ -62,19 +66,23 @@ class Facts:
     guesses: Mapping[str, float]
     #: Mean scores of the winners: ``training``, ``inner`` and ``test``.
     optimism: Mapping[str, float]
-    #: Mean and SD of inner and test score, and means of the references, for each number of features, by column.
+    #: Mean and SD of inner and test score, and means of the references, for each number of
+    #: features, by column.
     curve: Mapping[str, list[float]]
     #: Scores or kernel weights of the modalities by fold; empty if the method weighs none.
     modality_scores: Mapping[str, Mapping[str, Any]]
-    #: Mean absolute correlation of the best features on each outer fold, by their number; None where there is no pair.
+    #: Mean absolute correlation of the best features on each outer fold, by their number; None
+    #: where there is no pair.
     redundancy: Mapping[int, FoldValues]
-    #: Number of trials by status: ``finished``, ``null`` (zero solution), ``stopped`` and ``failed``.
+    #: Number of trials by status: ``finished``, ``null`` (zero solution), ``stopped`` and
+    #: ``failed``.
     trials: Mapping[str, int]
     #: Smallest and largest number of configurations that were tried for an outer fold.
     n_tried: tuple[int, int]
     #: End of the search: trials tried and planned, and whether ``search.time_budget`` ended it.
     search: SearchRecord | None
-    #: Fits of trials that were not stopped, and the winners' refits: how many there are, and how many met ``tol``.
+    #: Fits of trials that were not stopped, and the winners' refits: how many there are, and how
+    #: many met ``tol``.
     inner_fits: Convergence
     fits: Convergence
     #: Number of features that count as selected by default.
@@ -90,7 +98,9 @@ class Facts:
 
     @classmethod
     def of(cls, result: StudyRecords, top: int | None = None, by: str = FINAL) -> Facts:
-        """Compute the facts of a finished study, of the ``top`` features of a source of a ranking."""
+        """Compute the facts of a finished study, of the ``top`` features of a source of a
+        ranking.
+        """
         outer, evaluation = result.outer, result.config["evaluation"]
         sizes = evaluation.get("n_features") or ()
         compared = references(outer, result.metric, sizes)
@@ -178,7 +188,9 @@ class Facts:
 
     @property
     def chosen_n(self) -> dict[str, int]:
-        """Number of best features that the inner scores choose, by fold; empty for the classifier ``native``."""
+        """Number of best features that the inner scores choose, by fold; empty for the
+        classifier ``native``.
+        """
         return {
             winner.fold: winner.n_features
             for winner in self.winners
@@ -187,7 +199,9 @@ class Facts:
 
     @property
     def mean_redundancy(self) -> dict[int, float]:
-        """Mean of the redundancy over the outer folds that have one, by the number of features; NaN if none has."""
+        """Mean of the redundancy over the outer folds that have one, by the number of features;
+        NaN if none has.
+        """
         return {
             n: known.mean if (known := values.known) else math.nan
             for n, values in self.redundancy.items()
@@ -203,7 +217,9 @@ class Facts:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return the facts as plain data, as the manifest has them, with the remarks as keys and values."""
+        """Return the facts as plain data, as the manifest has them, with the remarks as keys and
+        values.
+        """
         search, scores = (
             self.search,
             {**self.test.to_json(), "inner": list(self.inner.values), **self._scores()},
@@ -285,9 +301,11 @@ class Facts:
                 "lower": interval.lower,
                 "upper": interval.upper,
                 "confidence": interval.confidence,
-                "kind": "plain, over draws of the training set"
-                if interval.of_draws
-                else "over the test samples of the outer folds",
+                "kind": (
+                    "plain, over draws of the training set"
+                    if interval.of_draws
+                    else "over the test samples of the outer folds"
+                ),
                 "test_train_ratio": finite(interval.ratio),
                 "undefined_because": interval.reason or None,
             },
@@ -321,7 +339,9 @@ def _modality_scores(result: StudyRecords) -> dict[str, dict[str, Any]]:
 
 
 def _redundancy(result: StudyRecords) -> dict[int, FoldValues]:
-    """Redundancy of each outer fold's best features by their number; empty unless all folds recorded it."""
+    """Redundancy of each outer fold's best features by their number; empty unless all folds
+    recorded it.
+    """
     sizes = result.config["evaluation"].get("n_features") or (result.default_top,)
     if not all(len(refit.redundancy) == len(sizes) for refit in result.outer):
         return {}

@@ -21,16 +21,18 @@ from raysel.results.result import StudyResult
 class FeatureSelector(ScoredSelector):
     """Selector of the best features by given scores, made from a finished study by `from_study`.
 
-    ``fit`` learns nothing from the samples: it only checks their columns, so that the selector stays the same in a
-    pipeline, a clone or a cross-validation. A score that is cross-validated on samples of the study itself is too
-    good, because these samples chose the features; `StudyResult.test_scores` are honest.
+    ``fit`` learns nothing from the samples: it only checks their columns, so that the selector
+    stays the same in a pipeline, a clone or a cross-validation. A score that is cross-validated on
+    samples of the study itself is too good, because these samples chose the features;
+    `StudyResult.test_scores` are honest.
 
     Parameters
     ----------
     scores : array-like of shape (n_features,)
         Score of each feature; larger is better, and features with score 0 are never selected.
     n_features_to_select : int, default=None
-        Number of best features to select; fewer are selected if fewer have a score above 0. None: all of those.
+        Number of best features to select; fewer are selected if fewer have a score above 0. None:
+        all of those.
     feature_names : sequence of str, default=None
         Names of the features. None: a table with any columns is accepted.
 
@@ -41,8 +43,8 @@ class FeatureSelector(ScoredSelector):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n_features,)
-        Names of the features, if they are known. A table must have these columns in this order; the columns of an
-        array are taken by position.
+        Names of the features, if they are known. A table must have these columns in this order; the
+        columns of an array are taken by position.
 
     Examples
     --------
@@ -72,8 +74,9 @@ class FeatureSelector(ScoredSelector):
         directory : str or Path
             Directory of the finished study.
         n_features : int, optional
-            Number of best features; by default that of the final model, which its inner scores chose
-            (`StudyResult.default_top` where none was chosen). Fewer are selected if fewer have a score.
+            Number of best features; by default that of the final model, which its inner scores
+            chose (`StudyResult.default_top` where none was chosen). Fewer are selected if fewer
+            have a score.
 
         Returns
         -------
@@ -89,7 +92,8 @@ class FeatureSelector(ScoredSelector):
         UnfinishedStudyError
             If the study has not finished.
         StudyError
-            If the study has no ranking: its method gives no feature scores, or there is no final model.
+            If the study has no ranking: its method gives no feature scores, or there is no final
+            model.
         """
         result = StudyResult.open(directory)
         result.check_ranks()
@@ -106,7 +110,8 @@ class FeatureSelector(ScoredSelector):
         self.scores_ = column_or_1d(np.asarray(self.scores, dtype=np.float64))
         if np.isnan(self.scores_).any():
             raise ConfigError(
-                f"scores has NaN at position {np.flatnonzero(np.isnan(self.scores_))[0]}: give numbers."
+                f"scores has NaN at position {np.flatnonzero(np.isnan(self.scores_))[0]}: give"
+                " numbers."
             )
         self.n_features_in_ = len(self.scores_)
         if hasattr(self, "feature_names_in_"):
@@ -114,8 +119,8 @@ class FeatureSelector(ScoredSelector):
         if self.feature_names is not None:
             if len(self.feature_names) != self.n_features_in_:
                 raise ConfigError(
-                    f"feature_names has {len(self.feature_names)} names for the {self.n_features_in_} scores: give one "
-                    "name for each."
+                    f"feature_names has {len(self.feature_names)} names for the"
+                    f" {self.n_features_in_} scores: give one name for each."
                 )
             self.feature_names_in_ = np.array(self.feature_names, dtype=object)
 
@@ -137,8 +142,8 @@ class FeatureSelector(ScoredSelector):
         Raises
         ------
         ValueError
-            If X has another number of columns, or is a table with other columns or in another order, or
-            ``n_features_to_select`` is invalid.
+            If X has another number of columns, or is a table with other columns or in another
+            order, or ``n_features_to_select`` is invalid.
         ConfigError
             If ``scores`` has NaN, or ``feature_names`` another length.
         """

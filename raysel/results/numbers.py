@@ -49,21 +49,27 @@ class StudyNumbers(StudyRecords):
 
     @property
     def test_mean(self) -> float:
-        """Mean of the test scores over the outer folds, which estimates the score on new samples."""
+        """Mean of the test scores over the outer folds, which estimates the score on new
+        samples.
+        """
         return self.facts.test.mean
 
     @property
     def test_sd(self) -> float:
-        """Sample standard deviation of the test scores over the outer folds; NaN if there is one fold."""
+        """Sample standard deviation of the test scores over the outer folds; NaN if there is one
+        fold.
+        """
         return self.facts.test.sd
 
     @property
     def interval(self) -> MeanInterval:
-        """Mean and SD of the test scores with their 95 % interval, or the ``reason`` why there is none.
+        """Mean and SD of the test scores with their 95 % interval, or the ``reason`` why there is
+        none.
 
-        It is for the mean score of the outer folds' models on new samples, by the spread over the test samples, or their
-        groups or blocks (`raysel.numerics.inference.sample_interval`). Over draws of the training set
-        (``cv.train_per_class``) it is Student's, of the mean over all draws from this pool of samples.
+        It is for the mean score of the outer folds' models on new samples, by the spread over the
+        test samples, or their groups or blocks (`raysel.numerics.inference.sample_interval`). Over
+        draws of the training set (``cv.train_per_class``) it is Student's, of the mean over all
+        draws from this pool of samples.
         """
         return self.facts.interval
 
@@ -71,8 +77,9 @@ class StudyNumbers(StudyRecords):
     def references(self) -> Mapping[str, Reference]:
         """Scores of the references of ``evaluation.references`` on the same outer folds, by name.
 
-        They are ``all features``, ``variance``, ``f_test``, ``confounds alone`` where there are confounds, and
-        ``chance``, the best of the guesses that read no feature; those that have no score on an outer fold are left out.
+        They are ``all features``, ``variance``, ``f_test``, ``confounds alone`` where there are
+        confounds, and ``chance``, the best of the guesses that read no feature; those that have no
+        score on an outer fold are left out.
         """
         return self.facts.references
 
@@ -83,7 +90,9 @@ class StudyNumbers(StudyRecords):
 
     @property
     def report(self) -> dict[str, list[float | None]]:
-        """Values of each metric of ``evaluation.report`` on the outer folds' test samples; None where undefined."""
+        """Values of each metric of ``evaluation.report`` on the outer folds' test samples; None
+        where undefined.
+        """
         return {name: list(values.values) for name, values in self.facts.report.items()}
 
     @property
@@ -99,38 +108,48 @@ class StudyNumbers(StudyRecords):
     def modality_scores(self) -> Mapping[str, Mapping[str, Any]]:
         """Scores or kernel weights of the modalities in the winner of each fold.
 
-        By fold, then by modality: a number, or a list with one for each class or label in their order. Empty if the
-        method weighs no modalities or the data have none.
+        By fold, then by modality: a number, or a list with one for each class or label in their
+        order. Empty if the method weighs no modalities or the data have none.
         """
         return self.facts.modality_scores
 
     @property
     def fold_redundancy(self) -> Mapping[int, list[float | None]]:
-        """Redundancy of each outer fold's best features, by their number; None where there is no pair of features.
+        """Redundancy of each outer fold's best features, by their number; None where there is no
+        pair of features.
 
-        It is the mean absolute correlation of pairs over all samples of the data set. Empty if the method does not rank
-        features, the data are several tasks, or an earlier version of raysel ran the study.
+        It is the mean absolute correlation of pairs over all samples of the data set. Empty if the
+        method does not rank features, the data are several tasks, or an earlier version of raysel
+        ran the study.
         """
         return {n: list(values.values) for n, values in self.facts.redundancy.items()}
 
     @property
     def redundancy(self) -> dict[int, float]:
-        """Mean of `fold_redundancy` over the outer folds that have one, by the number of features; NaN if none has."""
+        """Mean of `fold_redundancy` over the outer folds that have one, by the number of
+        features; NaN if none has.
+        """
         return self.facts.mean_redundancy
 
     @cached_property
     def rank_overlap(self) -> RankOverlap:
-        """Rank-biased overlap of all pairs of outer folds, with 90 % of the weight on the `default_top` features."""
+        """Rank-biased overlap of all pairs of outer folds, with 90 % of the weight on the
+        `default_top` features.
+        """
         return self.fold_ranks.overlap(self.default_top)
 
     @property
     def winner_convergence(self) -> Convergence:
-        """Counts of the winners' refits, including the final one, and of those that met their ``tol``."""
+        """Counts of the winners' refits, including the final one, and of those that met their
+        ``tol``.
+        """
         return self.facts.fits
 
     @cached_property
     def coefficients(self) -> Coefficients | None:
-        """Coefficients of the final model, read from its file; None if it is not linear in the features."""
+        """Coefficients of the final model, read from its file; None if it is not linear in the
+        features.
+        """
         return Coefficients.of(self)
 
     # --- tables ------------------------------------------------------------------------------
@@ -141,8 +160,9 @@ class StudyNumbers(StudyRecords):
         Returns
         -------
         DataFrame
-            One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``, ``test_sd`` (over the outer
-            folds) and a column with the mean of each of `references`; no rows for the classifier ``native``.
+            One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``,
+            ``test_sd`` (over the outer folds) and a column with the mean of each of `references`;
+            no rows for the classifier ``native``.
         """
         import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
@@ -154,10 +174,11 @@ class StudyNumbers(StudyRecords):
         Returns
         -------
         DataFrame
-            One row for each N, the numbers of ``evaluation.n_features`` and up to 24 others from 1 to all features:
-            ``n_features``; ``stability`` (Nogueira's; NaN where every fold selects all features or none); ``noise``,
-            ``noise_lowest`` and ``noise_highest`` (mean and range for an F-test ranking of permuted labels on the same
-            folds; NaN if an earlier version of raysel ran the study); ``undefined_because``.
+            One row for each N, the numbers of ``evaluation.n_features`` and up to 24 others from 1
+            to all features: ``n_features``; ``stability`` (Nogueira's; NaN where every fold selects
+            all features or none); ``noise``, ``noise_lowest`` and ``noise_highest`` (mean and range
+            for an F-test ranking of permuted labels on the same folds; NaN if an earlier version of
+            raysel ran the study); ``undefined_because``.
 
         Raises
         ------
@@ -178,10 +199,11 @@ class StudyNumbers(StudyRecords):
         Returns
         -------
         DataFrame
-            One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``n_features`` (the chosen number
-            of best features), ``training_<metric>``, ``inner_<metric>``, ``test_<metric>``, ``test_<name>`` for each
-            metric of ``evaluation.report``, ``features_with_score``, ``redundancy`` (of the `default_top` features,
-            over all samples) and ``converged``.
+            One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``n_features``
+            (the chosen number of best features), ``training_<metric>``, ``inner_<metric>``,
+            ``test_<metric>``, ``test_<name>`` for each metric of ``evaluation.report``,
+            ``features_with_score``, ``redundancy`` (of the `default_top` features, over all
+            samples) and ``converged``.
         """
         import pandas as pd  # noqa: PLC0415
 
@@ -226,10 +248,11 @@ class StudyNumbers(StudyRecords):
         Returns
         -------
         DataFrame
-            One row a trial: ``trial`` (its id), ``outer_fold`` (in an adaptive search), ``param_*``, ``status``,
-            ``val_<metric>`` (mean over the outer folds, for display only), ``val_<metric>/<fold>`` for each outer fold
-            and the final one, ``objective``, ``converged`` (share of the inner fits that met ``tol``), ``seconds``
-            (missing if the search is along a path, where configurations have no time of their own) and ``error``.
+            One row a trial: ``trial`` (its id), ``outer_fold`` (in an adaptive search),
+            ``param_*``, ``status``, ``val_<metric>`` (mean over the outer folds, for display only),
+            ``val_<metric>/<fold>`` for each outer fold and the final one, ``objective``,
+            ``converged`` (share of the inner fits that met ``tol``), ``seconds`` (missing if the
+            search is along a path, where configurations have no time of their own) and ``error``.
         """
         import pandas as pd  # noqa: PLC0415
 
@@ -247,8 +270,8 @@ class StudyNumbers(StudyRecords):
         Returns
         -------
         DataFrame
-            One row an iteration: ``trial``, ``configuration``, ``fold``, ``inner``, ``iteration``, ``objective`` and
-            one ``score`` column for each number of features.
+            One row an iteration: ``trial``, ``configuration``, ``fold``, ``inner``, ``iteration``,
+            ``objective`` and one ``score`` column for each number of features.
         """
         return trace_table(self.records, self.stored.study.labels).to_pandas()
 
@@ -258,7 +281,8 @@ def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
     last = {
         name: curve[-1] for name, curve in record.curves(metric, stored.study.labels, rule).items()
     }
-    # Not from the curves, whose sums are in another order: the winner's score is the inner score to the last bit.
+    # Not from the curves, whose sums are in another order: the winner's score is the inner score to
+    # the last bit.
     scores = {
         f"val_{metric}/{fold}": trace.score(rule)
         for fold, trace in record.folds.items()

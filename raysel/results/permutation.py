@@ -36,19 +36,29 @@ _COLUMNS = ("p_value", "p_value_fwer", "p_value_fwer_step_down")
 _LEVEL = 0.05
 #: Largest number of features that a table names.
 _MOST_NAMED = 10
-#: What the p values of the features of a model do not say; measured in experiments/claims/error-control.
+#: What the p values of the features of a model do not say; measured in
+#: experiments/claims/error-control.
 _OF_A_MODEL = (
-    "The features' p values hold only if no feature tells the labels: else a model can name others falsely.",
+    (
+        "The features' p values hold only if no feature tells the labels: else a model can name"
+        " others falsely."
+    ),
     "For single features test a filter that rates each alone, such as fisher_score.",
 )
 #: What those of a filter that rates features together do not say.
 _OF_A_JOINT_FILTER = (
-    "The features' p values hold only if no feature tells the labels: else the filter can name others falsely.",
+    (
+        "The features' p values hold only if no feature tells the labels: else the filter can name"
+        " others falsely."
+    ),
     _OF_A_MODEL[1],
 )
 #: Why a method has none.
 _OF_PLACES = (
-    "The features have no p values: their scores are places in an order, of which the largest is always the same.",
+    (
+        "The features have no p values: their scores are places in an order, of which the largest"
+        " is always the same."
+    ),
     _OF_A_MODEL[1],
 )
 #: What must hold of what is exchanged, and the mend.
@@ -60,7 +70,9 @@ _EXCHANGEABLE = {
 
 @dataclass(frozen=True)
 class _Stored:
-    """Fields that the result's file holds as they are, of which earlier versions did not know the last three."""
+    """Fields that the result's file holds as they are, of which earlier versions did not know
+    the last three.
+    """
 
     metric: str
     test_mean: float
@@ -90,13 +102,13 @@ class PermutationTest:
     permuted: tuple[float | None, ...]
     #: P value of ``test_mean`` and its Monte-Carlo error.
     p: PermutationPValue
-    #: Whether the configurations were searched again for each permutation; else those that were chosen with the true
-    #: labels were refitted, and p is approximate.
+    #: Whether the configurations were searched again for each permutation; else those that were
+    #: chosen with the true labels were refitted, and p is approximate.
     retune: bool
     #: Seed of the permutations.
     seed: int
-    #: What exchanges labels: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"groups of equal size"``,
-    #: ``"blocks"``, or several.
+    #: What exchanges labels: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"groups of
+    #: equal size"``, ``"blocks"``, or several.
     exchanged: str
     #: Number of samples that can get another label.
     n_movable: int
@@ -104,8 +116,9 @@ class PermutationTest:
     log10_arrangements: float
     #: Mean test score as computed again with the true labels; None if that failed.
     recomputed: float | None
-    #: P values of the feature scores, in the order of the columns: ``p_value``, ``p_value_fwer`` (adjusted by the
-    #: maximum over all features) and ``p_value_fwer_step_down``; each (n_features,).
+    #: P values of the feature scores, in the order of the columns: ``p_value``, ``p_value_fwer``
+    #: (adjusted by the maximum over all features) and ``p_value_fwer_step_down``; each
+    #: (n_features,).
     features: Mapping[str, FloatArray]
     #: Names of the features.
     feature_names: tuple[str, ...]
@@ -117,7 +130,8 @@ class PermutationTest:
     places: bool
     #: Error of each permutation that failed, by its number.
     errors: Mapping[int, str] = field(default_factory=dict)
-    #: Sentences on other versions: those of a later raysel, and of nodes of a cluster, which were allowed.
+    #: Sentences on other versions: those of a later raysel, and of nodes of a cluster, which were
+    #: allowed.
     mixed: tuple[str, ...] = ()
 
     @property
@@ -133,11 +147,15 @@ class PermutationTest:
         return self._table().to_pandas()
 
     def sentences(self) -> list[str]:
-        """Return the result as sentences: the honest score's p value, then the features', then what limits them."""
+        """Return the result as sentences: the honest score's p value, then the features', then
+        what limits them.
+        """
         return [self._score_sentence(), *self._feature_sentences(), *self._remarks()]
 
     def figures(self) -> TextTable:
-        """Return the honest score beside those of permuted labels, and its p value, one row a figure."""
+        """Return the honest score beside those of permuted labels, and its p value, one row a
+        figure.
+        """
         p, known = self.p, FoldValues.of(self.permuted).known
         rows = [[f"test {self.metric}", f"{self.test_mean:.3f}"]]
         if known:
@@ -158,7 +176,9 @@ class PermutationTest:
         return TextTable(["figure", "value"], rows, "Permutation test")
 
     def significant(self) -> TextTable:
-        """Return the first features whose adjusted p value is small, with their p values; no row if there is none."""
+        """Return the first features whose adjusted p value is small, with their p values; no row
+        if there is none.
+        """
         header = ["feature", "p", "adjusted p"]
         rows = [
             [
@@ -168,7 +188,10 @@ class PermutationTest:
             ]
             for i in self._significant()[:_MOST_NAMED]
         ]
-        title = f"First {len(rows)} of {len(self._significant())} features with an adjusted p of at most {_LEVEL}"
+        title = (
+            f"First {len(rows)} of {len(self._significant())} features with an adjusted p of at"
+            f" most {_LEVEL}"
+        )
         return TextTable(header, rows, title)
 
     def _significant(self) -> IntArray:
@@ -192,7 +215,10 @@ class PermutationTest:
         unadjusted = self.features["p_value"]
         alone, expected = int((unadjusted <= _LEVEL).sum()), _LEVEL * len(unadjusted)
         return [
-            f"{len(self._significant())} of {len(unadjusted)} features have p <= {_LEVEL} adjusted for all features.",
+            (
+                f"{len(self._significant())} of {len(unadjusted)} features have p <= {_LEVEL}"
+                " adjusted for all features."
+            ),
             f"Without adjustment {alone} have; if none tells the labels, expect {expected:.3g}.",
             *self._limits(),
         ]
@@ -208,16 +234,24 @@ class PermutationTest:
             yield "Configurations were searched again with the permuted labels."
         else:
             yield (
-                "Configurations were chosen with the true labels, so that p values can be too small: --retune gives "
-                "exact ones."
+                "Configurations were chosen with the true labels, so that p values can be too"
+                " small: --retune gives exact ones."
             )
-        yield f"p values hold only if {self.exchanged} are exchangeable{_EXCHANGEABLE.get(self.exchanged, '')}."
+        yield (
+            f"p values hold only if {self.exchanged} are"
+            f" exchangeable{_EXCHANGEABLE.get(self.exchanged, '')}."
+        )
         if 10**-self.log10_arrangements > self.p.smallest:
             n = round(10**self.log10_arrangements)
-            yield f"The labels have only {n} arrangements: do not expect p values below {1 / n:.3g}."
+            yield (
+                f"The labels have only {n} arrangements: do not expect p values below {1 / n:.3g}."
+            )
         if self.p.smallest > _LEVEL:
             least = math.ceil(1 / _LEVEL) - 1
-            yield f"{self.p.n_permutations} permutations cannot give p <= {_LEVEL}: compute at least {least}."
+            yield (
+                f"{self.p.n_permutations} permutations cannot give p <= {_LEVEL}: compute at least"
+                f" {least}."
+            )
         if self.errors:
             number, reason = next(iter(self.errors.items()))
             yield f"Permutations that failed count as reaching the score: {len(self.errors)}."
@@ -226,8 +260,8 @@ class PermutationTest:
             yield "The score with the true labels could not be computed again, so p is not exact."
         elif abs(self.recomputed - self.test_mean) > 1e-9:
             yield (
-                f"Computed again with the true labels the score is {self.recomputed:.6f}, not {self.test_mean:.6f}, "
-                "so p is not exact."
+                f"Computed again with the true labels the score is {self.recomputed:.6f}, not"
+                f" {self.test_mean:.6f}, so p is not exact."
             )
         yield from self.mixed
 
@@ -250,8 +284,10 @@ class PermutationTest:
     def to_json(self) -> dict[str, Any]:
         """Return the summary of the test for the manifest."""
         return {
-            "of": f"mean test {self.metric} over the outer folds with permuted labels, configurations "
-            f"{'searched again' if self.retune else 'fixed'}",
+            "of": (
+                f"mean test {self.metric} over the outer folds with permuted labels, configurations"
+                f" {'searched again' if self.retune else 'fixed'}"
+            ),
             "p_value": self.p_value,
             "smallest_possible_p_value": self.p.smallest,
             "n_permutations": self.p.n_permutations,
@@ -264,14 +300,17 @@ class PermutationTest:
         }
 
     def ranking_columns(self) -> dict[str, FloatArray]:
-        """Return the columns of the ranking table: ``p_value`` and ``p_value_fwer``; empty without feature scores."""
+        """Return the columns of the ranking table: ``p_value`` and ``p_value_fwer``; empty
+        without feature scores.
+        """
         return {name: self.features[name] for name in ("p_value", "p_value_fwer") if self.features}
 
 
 def read_permutation_test(
     folder: Path, feature_names: Sequence[str], current: Mapping[str, Any], *, n_rows: int
 ) -> PermutationTest | None:
-    """Read the test that `PermutationTest.write` wrote; None if there is none, or it is not of the current identity.
+    """Read the test that `PermutationTest.write` wrote; None if there is none, or it is not of the
+    current identity.
 
     Earlier versions wrote `n_rows` rows, those of confounds last.
     """
@@ -294,8 +333,8 @@ def read_permutation_test(
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DirectoryError(
-            f"{folder} cannot be read as the result of a permutation test: {error!r}. Compute it again, which uses the "
-            "permutations that are kept there."
+            f"{folder} cannot be read as the result of a permutation test: {error!r}. Compute it"
+            " again, which uses the permutations that are kept there."
         ) from error
 
 

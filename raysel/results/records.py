@@ -1,4 +1,6 @@
-"""Definition, trials, winners and models of a study, finished or not, from the records of its journal."""
+"""Definition, trials, winners and models of a study, finished or not, from the records of its
+journal.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,14 @@ from raysel.tracking.journal_upload import tracking_status
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyRecords:
-    """Definition, trials, winners, ranks and models of a study; `StudyNumbers` adds scores and tables."""
+    """Definition, trials, winners, ranks and models of a study; `StudyNumbers` adds scores and
+    tables.
+    """
 
     #: The study as restored from its journal.
     stored: StoredStudy
-    #: Fitted pipelines of a study that is held in memory, by fold; those of one with a directory are read from it.
+    #: Fitted pipelines of a study that is held in memory, by fold; those of one with a directory
+    #: are read from it.
     models: Mapping[str, Any] = field(default_factory=dict)
     #: Whether to read models that this account has not signed.
     trust: bool = False
@@ -81,7 +86,9 @@ class StudyRecords:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the study has no directory, as that of a `raysel.NestedSearch` without ``path``."""
+        """Whether the study has no directory, as that of a `raysel.NestedSearch` without
+        ``path``.
+        """
         return self.stored.read_from is None
 
     @property
@@ -106,9 +113,11 @@ class StudyRecords:
 
     @property
     def status(self) -> str:
-        """State of the study when it was opened: ``finished``, ``failed``, ``interrupted``, ``running`` or ``killed``.
+        """State of the study when it was opened: ``finished``, ``failed``, ``interrupted``,
+        ``running`` or ``killed``.
 
-        A study without a recorded end is ``running`` if a process holds the lock of its directory, else ``killed``.
+        A study without a recorded end is ``running`` if a process holds the lock of its directory,
+        else ``killed``.
         """
         return self.stored.status
 
@@ -141,14 +150,17 @@ class StudyRecords:
 
     @property
     def tracking(self) -> Mapping[str, Any]:
-        """State of the upload to MLflow: ``complete``, ``error``, ``logged``, ``experiment_id``, ``study_run_id``."""
+        """State of the upload to MLflow: ``complete``, ``error``, ``logged``, ``experiment_id``,
+        ``study_run_id``.
+        """
         return tracking_status(self.directory)
 
     # --- winners ------------------------------------------------------------------------------
 
     @cached_property
     def refits(self) -> list[RefitRecord]:
-        """Refits of the winners in the order of the outer folds, the final one last if there is one.
+        """Refits of the winners in the order of the outer folds, the final one last if there is
+        one.
 
         Raises
         ------
@@ -184,38 +196,44 @@ class StudyRecords:
         refits = self.refits
         if not self.has_final:
             raise StudyError(
-                f"the study {self.name} has no final model, because cv.final is false; for a model and its ranking "
-                "run a study with cv.final: true."
+                f"the study {self.name} has no final model, because cv.final is false; for a model"
+                " and its ranking run a study with cv.final: true."
             )
         return next(refit for refit in refits if refit.fold == FINAL)
 
     @property
     def test_scores(self) -> list[float]:
-        """Test score of each outer fold's winner, at the number of features that its inner scores choose.
+        """Test score of each outer fold's winner, at the number of features that its inner scores
+        choose.
 
-        The mean over the numbers of features if ``evaluation.choose_n`` is ``mean``, or over the tasks.
+        The mean over the numbers of features if ``evaluation.choose_n`` is ``mean``, or over the
+        tasks.
         """
         return [score for refit in self.outer if (score := refit.test_score) is not None]
 
     @property
     def classes(self) -> Sequence[str]:
-        """Names of the classes, those of all tasks, or of the labels; empty if an earlier version ran the study."""
+        """Names of the classes, those of all tasks, or of the labels; empty if an earlier
+        version ran the study.
+        """
         return self.stored.study.classes
 
     @cached_property
     def confusion(self) -> IntArray | None:
-        """Test samples of all outer folds by true and predicted class, at each fold's number of features.
+        """Test samples of all outer folds by true and predicted class, at each fold's number of
+        features.
 
-        Shape (n_classes, n_classes), rows and columns in the order of `classes`; for several labels a sample one row
-        ``[tn, fp, fn, tp]`` a label. A sample counts once for each outer fold that tests it. None if an earlier
-        version of raysel ran the study.
+        Shape (n_classes, n_classes), rows and columns in the order of `classes`; for several labels
+        a sample one row ``[tn, fp, fn, tp]`` a label. A sample counts once for each outer fold that
+        tests it. None if an earlier version of raysel ran the study.
         """
         counts = [refit.confusion for refit in self.outer]
         return np.sum(counts, axis=0) if counts and all(counts) else None
 
     @cached_property
     def predictions(self) -> FloatArray | None:
-        """True and predicted quantities of the test samples of all outer folds, at each fold's number of features.
+        """True and predicted quantities of the test samples of all outer folds, at each fold's
+        number of features.
 
         Shape (n_samples, n_quantities, 2), fold by fold. None for classes.
         """
@@ -231,10 +249,13 @@ class StudyRecords:
 
     @property
     def has_labels(self) -> bool:
-        """Whether `confusion` has a row for each label rather than a row and a column for each class."""
+        """Whether `confusion` has a row for each label rather than a row and a column for each
+        class.
+        """
         if (counts := self.confusion) is None or len(counts) == 1:
             return False
-        # In a table of labels every row counts all test samples; in one of classes all rows together do.
+        # In a table of labels every row counts all test samples; in one of classes all rows
+        # together do.
         n_test = sum(refit.n_test for refit in self.outer)
         return counts.shape != (len(counts), len(counts)) or bool(
             n_test and (counts.sum(axis=1) == n_test).all()
@@ -264,7 +285,9 @@ class StudyRecords:
 
     @cached_property
     def unranked_folds(self) -> list[str]:
-        """Names of the folds whose winner gives no feature scores; all folds if the method does not rank features."""
+        """Names of the folds whose winner gives no feature scores; all folds if the method does
+        not rank features.
+        """
         return [refit.fold for refit in self.refits if refit.feature_scores is None]
 
     @property
@@ -274,12 +297,16 @@ class StudyRecords:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether there is a ranking: every winner gives feature scores, and one is the final model."""
+        """Whether there is a ranking: every winner gives feature scores, and one is the final
+        model.
+        """
         return self.ranks_features and self.has_final
 
     @cached_property
     def n_scored(self) -> dict[str, int]:
-        """Number of features with a score above 0 in each fold's winner, by fold, including the final fold."""
+        """Number of features with a score above 0 in each fold's winner, by fold, including the
+        final fold.
+        """
         if not self.ranks_features:
             return {}
         return {
@@ -291,8 +318,9 @@ class StudyRecords:
     def default_top(self) -> int:
         """Number of features that count as selected by default.
 
-        That of the final model, or the median of the outer folds' where there is none yet; the middle value of
-        ``evaluation.n_features``, else a tenth of all features, where none was chosen.
+        That of the final model, or the median of the outer folds' where there is none yet; the
+        middle value of ``evaluation.n_features``, else a tenth of all features, where none was
+        chosen.
         """
         refits = self.stored.refits
         chosen = {
@@ -308,18 +336,23 @@ class StudyRecords:
 
     @property
     def n_features(self) -> dict[str, int]:
-        """Number of best features that the inner scores choose, by fold; empty for the classifier ``native``."""
+        """Number of best features that the inner scores choose, by fold; empty for the
+        classifier ``native``.
+        """
         return {
             refit.fold: refit.n_features for refit in self.refits if refit.n_features is not None
         }
 
     @property
     def n_candidates(self) -> int:
-        """Number of features that can be selected: all columns but the confounds, which are the last ones."""
+        """Number of features that can be selected: all columns but the confounds, which are the
+        last ones.
+        """
         return len(self.feature_names) - self.layout.n_beside
 
     def stability(self, top: int | None = None) -> Stability:
-        """Return the stability of the features that the outer folds' winners select; it needs no final model.
+        """Return the stability of the features that the outer folds' winners select; it needs no
+        final model.
 
         Parameters
         ----------
@@ -345,7 +378,8 @@ class StudyRecords:
 
     @cached_property
     def stability_selection(self) -> StabilitySelection | None:
-        """Selection probabilities, the set and its bounds as `raysel.stability_selection` last found them.
+        """Selection probabilities, the set and its bounds as `raysel.stability_selection` last
+        found them.
 
         None if it has not run, or if the final model has changed since then.
         """
@@ -360,7 +394,8 @@ class StudyRecords:
 
     @cached_property
     def permutation_test(self) -> PermutationTest | None:
-        """P values of the honest score and of the features as `raysel.permutation_test` last found them.
+        """P values of the honest score and of the features as `raysel.permutation_test` last found
+        them.
 
         None if it has not run, or if a winner has changed since then.
         """
@@ -374,7 +409,9 @@ class StudyRecords:
 
     @cached_property
     def fold_ranks(self) -> FoldRanks:
-        """Ranks of the features in the outer folds' winners; an error as of `stability` if there are none."""
+        """Ranks of the features in the outer folds' winners; an error as of `stability` if there
+        are none.
+        """
         self.check_ranks()
         ranks = np.array([selection_ranks(np.array(refit.feature_scores)) for refit in self.outer])
         names = tuple(refit.fold for refit in self.outer)
@@ -382,10 +419,13 @@ class StudyRecords:
         return FoldRanks(ranks, n_scored, names)
 
     def check_ranks(self, top: int | None = None) -> None:
-        """Check that all winners rank the features, and the number of features that count as selected."""
+        """Check that all winners rank the features, and the number of features that count as
+        selected.
+        """
         if not self.ranks_features:
             raise StudyError(
-                f"the study {self.name} has no ranking: its method gives no feature scores. Use a method that does."
+                f"the study {self.name} has no ranking: its method gives no feature scores. Use a"
+                " method that does."
             )
         self.check_top(top)
 
@@ -397,22 +437,26 @@ class StudyRecords:
         ):
             given = int(top) if isinstance(top, np.integer) else repr(top)
             raise ConfigError(
-                f"{name}={given} must be a whole number between 1 and the {n_all} features of the study."
+                f"{name}={given} must be a whole number between 1 and the {n_all} features of the"
+                " study."
             )
 
     # --- models ------------------------------------------------------------------------------
 
     @property
     def model(self) -> Any:
-        """Fitted pipeline of scaler, feature selector and classifier, read from ``model.skops`` without unpickling.
+        """Fitted pipeline of scaler, feature selector and classifier, read from ``model.skops``
+        without unpickling.
 
         What no file can hold is in the result of the process that has fitted it alone.
 
-        It is the pipeline that was scored on the outer folds, fitted to all samples: see `FeaturePipeline`. In studies
-        of raysel 0.1 and 0.2 it is another: the scaler and the method with all features.
+        It is the pipeline that was scored on the outer folds, fitted to all samples: see
+        `FeaturePipeline`. In studies of raysel 0.1 and 0.2 it is another: the scaler and the method
+        with all features.
 
-        The file holds training samples where the classifier needs them to predict: the selected features of all samples
-        for ``knn``, all features for kernel and nearest-neighbour methods with ``native``.
+        The file holds training samples where the classifier needs them to predict: the selected
+        features of all samples for ``knn``, all features for kernel and nearest-neighbour methods
+        with ``native``.
 
         Raises
         ------
@@ -421,12 +465,14 @@ class StudyRecords:
         StudyError
             If the study has no final fold.
         DataError
-            If the file is missing, not trusted or damaged, or names a class that model files may not hold.
+            If the file is missing, not trusted or damaged, or names a class that model files may
+            not hold.
         """
         return self.fold_model(self.final.fold)
 
     def fold_model(self, fold: str) -> Any:
-        """Return the pipeline that was scored on an outer fold, read from ``folds/<fold>.skops`` without unpickling.
+        """Return the pipeline that was scored on an outer fold, read from ``folds/<fold>.skops``
+        without unpickling.
 
         Parameters
         ----------
@@ -436,8 +482,8 @@ class StudyRecords:
         Returns
         -------
         FeaturePipeline
-            Fitted pipeline of scaler, feature selector and classifier. Its score on the fold's test samples is the
-            recorded one.
+            Fitted pipeline of scaler, feature selector and classifier. Its score on the fold's test
+            samples is the recorded one.
 
         Raises
         ------
@@ -446,12 +492,14 @@ class StudyRecords:
         UnfinishedStudyError
             If the study has not finished.
         DataError
-            If the file is missing, not trusted or damaged, or names a class that model files may not hold.
+            If the file is missing, not trusted or damaged, or names a class that model files may
+            not hold.
         """
         known = [refit.fold for refit in self.refits]
         if fold not in known:
             raise ConfigError(
-                f"fold={fold!r} is not a fold of the study {self.name}: give one of {', '.join(known)}."
+                f"fold={fold!r} is not a fold of the study {self.name}: give one of"
+                f" {', '.join(known)}."
             )
         if fold in self.models:
             return self.models[fold]
@@ -459,9 +507,13 @@ class StudyRecords:
         if not path.exists():
             untrusted = self.stored.study.untrusted
             reason = (
-                f"a file cannot hold {', '.join(untrusted)}, and only the result of the process that fitted it has it"
+                f"a file cannot hold {', '.join(untrusted)}, and only the result of the process"
+                " that fitted it has it"
                 if untrusted
-                else "an earlier version of raysel ran the study, or the file was removed; resume the study to write it"
+                else (
+                    "an earlier version of raysel ran the study, or the file was removed; resume"
+                    " the study to write it"
+                )
             )
             raise DataError(f"the study {self.name} has no model of {fold}: {reason}.")
         return read_model(path, self.path, trust=self.trust)

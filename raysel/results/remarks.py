@@ -1,4 +1,6 @@
-"""Remarks on the limitations of a result: the rules that decide which there are, and the sentence of each."""
+"""Remarks on the limitations of a result: the rules that decide which there are, and the
+sentence of each.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from raysel.results.scores import Reference, are_draws
 from raysel.study.inspection.remarks import questions_scores
 from raysel.tracking.records import SearchRecord
 
-#: Number of outer folds below which a difference that is not told from 0 is remarked on as that of few folds.
+#: Number of outer folds below which a difference that is not told from 0 is remarked on as that of
+#: few folds.
 _FEW_FOLDS: Final = 5
 
 
@@ -31,7 +34,9 @@ class Remark:
 
 
 def actions(result: StudyRecords, references: Mapping[str, Reference]) -> Iterator[Remark]:
-    """Yield the remarks that ask for an action; first those on data that make the scores say less."""
+    """Yield the remarks that ask for an action; first those on data that make the scores say
+    less.
+    """
     evaluation, outer = result.config["evaluation"], result.outer
     yield from (
         Remark("data", {"text": text})
@@ -92,7 +97,9 @@ def limitations(result: StudyRecords, top: int | None = None) -> Iterator[Remark
 
 
 def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -> Iterator[Remark]:
-    """Remark on a search that its time budget ended, on failed trials, and on an estimator that fails."""
+    """Remark on a search that its time budget ended, on failed trials, and on an estimator that
+    fails.
+    """
     if search is not None and search.cut:
         yield Remark("time_budget", {"n_tried": search.n_tried, "n_planned": search.n_planned})
     failed = [record for record in trials if record.status == "failed"]
@@ -117,7 +124,9 @@ def _selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[Remark
 def number_remarks(
     chosen: Mapping[str, int], listed: Sequence[int], n_scored: Mapping[str, int]
 ) -> Iterator[Remark]:
-    """Remark on winners whose chosen number of features is the largest or the smallest that was scored."""
+    """Remark on winners whose chosen number of features is the largest or the smallest that was
+    scored.
+    """
     if len(listed) < 2:
         return
     largest = [fold for fold, n in chosen.items() if n == listed[-1] < n_scored.get(fold, 0)]
@@ -136,8 +145,9 @@ def edge_remarks(
 ) -> Iterator[Remark]:
     """Remark on the ends of ``solver.space`` that most of the outer folds' winners have.
 
-    Lists of three numbers and more and logarithmic grids have ends. An end that cannot be passed is not remarked: 0, 1
-    of whole numbers, and the value at which a method assumes no structure, of which another sentence tells.
+    Lists of three numbers and more and logarithmic grids have ends. An end that cannot be passed is
+    not remarked: 0, 1 of whole numbers, and the value at which a method assumes no structure, of
+    which another sentence tells.
     """
     for name, domain in space.items():
         values = sorted(_numbers(domain))
@@ -158,7 +168,9 @@ def edge_remarks(
 def estimator_edge_remarks(
     evaluation: Mapping[str, Any], outer: Sequence[RefitRecord]
 ) -> Iterator[Remark]:
-    """Remark on the ends of the estimator's own grid that most outer folds choose, for the method or a reference."""
+    """Remark on the ends of the estimator's own grid that most outer folds choose, for the
+    method or a reference.
+    """
     names = [name for refit in outer[:1] for name in refit.reference_settings]
     for parameter, domain in _estimator_space(evaluation).items():
         values = sorted(_numbers(list(domain)))
@@ -177,7 +189,9 @@ def estimator_edge_remarks(
 
 
 def _estimator_space(evaluation: Mapping[str, Any]) -> Mapping[str, Sequence[Any]]:
-    """Values by parameter that the inner scores choose from, for the estimator and the references."""
+    """Values by parameter that the inner scores choose from, for the estimator and the
+    references.
+    """
     estimator = evaluation["estimator"]
     if not isinstance(estimator, str):
         space: Mapping[str, Sequence[Any]] = estimator.get("space", {})
@@ -188,7 +202,9 @@ def _estimator_space(evaluation: Mapping[str, Any]) -> Mapping[str, Sequence[Any
 
 
 def _chose(refit: RefitRecord, name: str, parameter: str, value: float) -> bool:
-    """Whether the method or a reference has a value on a fold, at its number of features or, without one, at all."""
+    """Whether the method or a reference has a value on a fold, at its number of features or,
+    without one, at all.
+    """
     settings, position = refit.settings, refit.position
     if name != "the method":
         settings = refit.reference_settings.get(name, [])
@@ -218,7 +234,9 @@ def _unstructured(result: StudyRecords) -> dict[str, float]:
 def few_folds_remarks(
     tests: Iterable[TTest | None], n_folds: int, *, of_draws: bool, level: float = 0.05
 ) -> Iterator[Remark]:
-    """Remark on so few outer folds, or draws, that they leave differences open, which more of them would tell."""
+    """Remark on so few outer folds, or draws, that they leave differences open, which more of
+    them would tell.
+    """
     left_open = [
         (abs(test.statistic) * test.error, test.detectable(level))
         for test in tests
@@ -231,7 +249,9 @@ def few_folds_remarks(
 
 
 def inner_convergence(trials: Iterable[TrialRecord]) -> Convergence:
-    """Count the inner fits of the trials that were not stopped early, and those that met their ``tol``."""
+    """Count the inner fits of the trials that were not stopped early, and those that met their
+    ``tol``.
+    """
     traces = (
         trace for record in trials if record.status != "stopped" for trace in record.folds.values()
     )
@@ -297,30 +317,32 @@ def _local_optimum(n: float, shared: float, excess: float, n_starts: float = 1, 
     if excess > -_APART:
         return f"The final model is a local optimum: {told}"
     return (
-        "The final model is a local optimum, and better ones exist: take the ranking as one of several.\n"
-        f"{told[0].upper()}{told[1:]}"
+        "The final model is a local optimum, and better ones exist: take the ranking as one of"
+        f" several.\n{told[0].upper()}{told[1:]}"
     )
 
 
-#: Text of each key of a remark, as a function of its values: a sentence of at most 25 words that says what to do, and
-#: on a second line the figures that only the report has.
+#: Text of each key of a remark, as a function of its values: a sentence of at most 25 words that
+#: says what to do, and on a second line the figures that only the report has.
 SENTENCES: Final[dict[str, Callable[..., str]]] = {
     "data": "{text}".format,
     "end_of_n_features": lambda end, n, folds, n_folds: (
-        f"On {len(folds)} of {n_folds} folds the {end} number of features that was tried, {n}, is chosen: add "
-        f"{'larger' if end == 'largest' else 'smaller'} ones to evaluation.n_features.\n"
-        f"It is so on {_names(folds)}; {'larger' if end == 'largest' else 'smaller'} numbers may score "
-        f"{'better' if end == 'largest' else 'as well'}."
+        f"On {len(folds)} of {n_folds} folds the {end} number of features that was tried, {n}, is"
+        f" chosen: add {'larger' if end == 'largest' else 'smaller'} ones to"
+        f" evaluation.n_features.\nIt is so on {_names(folds)};"
+        f" {'larger' if end == 'largest' else 'smaller'} numbers may score"
+        f" {'better' if end == 'largest' else 'as well'}."
     ),
     "end_of_estimator": lambda parameter, value, end, folds, n_folds: (
-        f"On most of {n_folds} outer folds {parameter} = {value:g} is chosen, the {end} that the estimator may have: "
-        f"add {'smaller' if end == 'smallest' else 'larger'} ones to "
-        f"{'evaluation.C' if parameter == 'C' else 'evaluation.estimator'}.\n"
-        f"Folds: {_each({_WHOSE.get(name, name): n for name, n in folds.items()})}."
+        f"On most of {n_folds} outer folds {parameter} = {value:g} is chosen, the {end} that the"
+        f" estimator may have: add {'smaller' if end == 'smallest' else 'larger'} ones to"
+        f" {'evaluation.C' if parameter == 'C' else 'evaluation.estimator'}.\nFolds:"
+        f" {_each({_WHOSE.get(name, name): n for name, n in folds.items()})}."
     ),
     "end_of_space": lambda n, n_folds, parameter, value, end: (
-        f"The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, the {end} value of "
-        f"solver.space.{parameter}: add {'smaller' if end == 'smallest' else 'larger'} ones, which may score better."
+        f"The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, the {end} value"
+        f" of solver.space.{parameter}: add {'smaller' if end == 'smallest' else 'larger'} ones,"
+        " which may score better."
     ),
     "failed_trials": lambda n, n_trials, n_partly, n_lost: (
         f"{n} of {n_trials} trials failed"
@@ -329,25 +351,29 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
         + (f"\n{n_partly} of them failed on some outer folds only." if n_partly else "")
     ),
     "estimator_fails": lambda **values: (
-        f"evaluation.estimator fails with {FailingNumbers(**values)}: change evaluation.n_features or "
-        f"{_key_of_setting(values['setting'])}.\nA number is left out of an outer fold where one of its inner folds "
-        "fails; the others are scored as without it."
+        f"evaluation.estimator fails with {FailingNumbers(**values)}: change evaluation.n_features"
+        f" or {_key_of_setting(values['setting'])}.\nA number is left out of an outer fold where"
+        " one of its inner folds fails; the others are scored as without it."
     ),
     "few_folds": lambda n_folds, of_draws, difference, least: (
-        f"With {n_folds} {'draws' if of_draws else 'folds'} only differences above {least:.3f} can be seen; to see "
-        f"smaller ones set {'cv.repeats to 20' if of_draws else 'cv.outer to 10, or cv.repeats to 5'}.\n"
-        f"The difference here is {difference:.3f}."
+        f"With {n_folds} {'draws' if of_draws else 'folds'} only differences above {least:.3f} can"
+        " be seen; to see smaller ones set"
+        f" {'cv.repeats to 20' if of_draws else 'cv.outer to 10, or cv.repeats to 5'}.\nThe"
+        f" difference here is {difference:.3f}."
     ),
     "fewer_than_top": lambda folds, top: (
-        f"Fewer features than the top {top} have a score, and only those are selected: choose a smaller number.\n"
-        f"Features with a score: {_each(folds)}."
+        f"Fewer features than the top {top} have a score, and only those are selected: choose a"
+        f" smaller number.\nFeatures with a score: {_each(folds)}."
     ),
     "final_selects_none": (
-        "The final model selects no feature, as none has a score above 0: add weaker penalties to solver.space."
-    ).format,
+        (
+            "The final model selects no feature, as none has a score above 0: add weaker penalties"
+            " to solver.space."
+        ).format
+    ),
     "folds_select_none": lambda folds, n_folds: (
-        f"The winners of {len(folds)} of {n_folds} outer folds select no feature: add weaker penalties to "
-        f"solver.space.\nIt is so on {_names(folds)}."
+        f"The winners of {len(folds)} of {n_folds} outer folds select no feature: add weaker"
+        f" penalties to solver.space.\nIt is so on {_names(folds)}."
     ),
     "inner_fits_not_converged": lambda n, n_fits, gap: (
         f"{n} of {n_fits} inner fits did not reach tol: raise solver.params.max_iter."
@@ -360,36 +386,48 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
         f"A model file cannot hold {_names(untrusted)}."
     ),
     "model_not_trusted": (
-        "model.skops is not trusted, as this account's key has not signed it: to use it, run python -m raysel.trust "
-        "STUDY_DIR."
-    ).format,
+        (
+            "model.skops is not trusted, as this account's key has not signed it: to use it, run"
+            " python -m raysel.trust STUDY_DIR."
+        ).format
+    ),
     "no_final_model": (
-        "There is no final model, and so no model.skops and no ranking of the features by it: set cv.final to true."
-    ).format,
+        (
+            "There is no final model, and so no model.skops and no ranking of the features by it:"
+            " set cv.final to true."
+        ).format
+    ),
     "no_model_file": lambda untrusted: (
         f"There is no model.skops: {STORAGE_REMEDY}.\nA model file cannot hold {_names(untrusted)}."
         if untrusted
-        else "There is no model.skops: it was removed or could not be written; resume the study to write it."
+        else (
+            "There is no model.skops: it was removed or could not be written; resume the study to"
+            " write it."
+        )
     ),
     "no_ranking": lambda folds: (
-        "There is no ranking of the features: "
-        f"{'some winners give' if folds else 'the method gives'} no feature scores; choose one that does."
-        + (f"\nThe winners of {_names(folds)} give none." if folds else "")
+        "There is no ranking of the features:"
+        f" {'some winners give' if folds else 'the method gives'} no feature scores; choose one"
+        " that does." + (f"\nThe winners of {_names(folds)} give none." if folds else "")
     ),
     "no_structure": (
-        "The winners of {n} of {n_folds} folds have {parameter} = {value:g}, which assumes no structure: on these data "
-        "structure does not pay."
-    ).format,
+        (
+            "The winners of {n} of {n_folds} folds have {parameter} = {value:g}, which assumes no"
+            " structure: on these data structure does not pay."
+        ).format
+    ),
     "stability_selection": "{text}".format,
     "tied": lambda folds, n_folds: (
-        f"Configurations tied on {len(folds)} of {n_folds} folds, and the first in the order of the search was taken: "
-        "list the preferred one first.\nTied in inner score, number of features and simplicity: "
-        f"{_each(folds, '{} ({} configurations)')}."
+        f"Configurations tied on {len(folds)} of {n_folds} folds, and the first in the order of the"
+        " search was taken: list the preferred one first.\nTied in inner score, number of features"
+        f" and simplicity: {_each(folds, '{} ({} configurations)')}."
     ),
     "time_budget": (
-        "search.time_budget ended the search after {n_tried} of {n_planned} trials: raise it and resume the study "
-        "for the others."
-    ).format,
+        (
+            "search.time_budget ended the search after {n_tried} of {n_planned} trials: raise it"
+            " and resume the study for the others."
+        ).format
+    ),
     "warning": lambda folds, message: f"The fit of {_names(folds)} warned: {message}",
     "winners_not_converged": lambda folds, n_winners, gap: (
         f"{len(folds)} of {n_winners} winners did not reach tol: raise solver.params.max_iter.\n"

@@ -20,7 +20,9 @@ from raysel.results.remarks import format_remarks, limitations
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyResult(StudyNumbers):
-    """Scores, trials, ranking and model of a study, as `raysel.run_study` and `raysel.open_study` return it."""
+    """Scores, trials, ranking and model of a study, as `raysel.run_study` and
+    `raysel.open_study` return it.
+    """
 
     def ranking(self, top: int | None = None, by: str = FINAL) -> FeatureRanking:
         """Return a ranking of the features, with the ranks of the outer folds' winners.
@@ -28,11 +30,11 @@ class StudyResult(StudyNumbers):
         Parameters
         ----------
         top : int, optional
-            Number of features that count as selected; by default that of the fold whose ranking it is, else
-            `default_top`.
+            Number of features that count as selected; by default that of the fold whose ranking it
+            is, else `default_top`.
         by : str, default="final"
-            Whose ranking: ``"final"`` (the final model), ``"consensus"`` (of the outer folds) or the name of an outer
-            fold.
+            Whose ranking: ``"final"`` (the final model), ``"consensus"`` (of the outer folds) or
+            the name of an outer fold.
 
         Returns
         -------
@@ -46,14 +48,17 @@ class StudyResult(StudyNumbers):
         UnfinishedStudyError
             If the study has not finished.
         StudyError
-            If the study's method does not rank features, or ``by`` is ``"final"`` and the study has no final fold.
+            If the study's method does not rank features, or ``by`` is ``"final"`` and the study has
+            no final fold.
         """
         self.check_ranks(top)
         return source_ranking(self, top, by, self.added_columns)
 
     @property
     def added_columns(self) -> dict[str, FloatArray]:
-        """Columns that `raysel.stability_selection` and `raysel.permutation_test` add to the ranking's table."""
+        """Columns that `raysel.stability_selection` and `raysel.permutation_test` add to the
+        ranking's table.
+        """
         added: dict[str, FloatArray] = {}
         if self.stability_selection is not None:
             added[SELECTION_PROBABILITY] = self.stability_selection.probability
@@ -64,7 +69,8 @@ class StudyResult(StudyNumbers):
         return added
 
     def consensus_sentence(self, top: int | None = None) -> str:
-        """Return how the final model's best features differ from those of the outer folds' consensus.
+        """Return how the final model's best features differ from those of the outer folds'
+        consensus.
 
         Parameters
         ----------
@@ -110,11 +116,14 @@ class StudyResult(StudyNumbers):
         return [*self.actions(), *format_remarks([*limitations(self, top)])]
 
     def actions(self) -> list[str]:
-        """Return those of `remarks` that ask for an action; first those on data that make the scores say less."""
+        """Return those of `remarks` that ask for an action; first those on data that make the
+        scores say less.
+        """
         return format_remarks(self.facts.actions)
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:
-        """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the best features.
+        """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the
+        best features.
 
         Parameters
         ----------
@@ -146,7 +155,8 @@ class StudyResult(StudyNumbers):
         return self._plot("objective", ax)
 
     def plot_scores(self, ax: Any = None) -> Any:
-        """Draw test and inner score over the number of features, or as bars if there are not several numbers.
+        """Draw test and inner score over the number of features, or as bars if there are not
+        several numbers.
 
         Parameters
         ----------
@@ -182,7 +192,8 @@ class StudyResult(StudyNumbers):
         return self._plot("stability", ax)
 
     def plot_search(self, ax: Any = None) -> Any:
-        """Draw the validation score over the two hyperparameters that vary it the most, the best over the others.
+        """Draw the validation score over the two hyperparameters that vary it the most, the best
+        over the others.
 
         Parameters
         ----------
@@ -197,7 +208,8 @@ class StudyResult(StudyNumbers):
         return self._plot("search", ax)
 
     def plot_confusion(self, ax: Any = None) -> Any:
-        """Draw the confusion of the classes on the outer folds' test samples, or the errors of each label.
+        """Draw the confusion of the classes on the outer folds' test samples, or the errors of each
+        label.
 
         Parameters
         ----------

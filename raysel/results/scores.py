@@ -1,4 +1,6 @@
-"""Scores of a finished study on its outer folds: mean and SD, interval, references, optimism, curves over N."""
+"""Scores of a finished study on its outer folds: mean and SD, interval, references, optimism,
+curves over N.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from raysel.numerics.inference import (
 )
 from raysel.numerics.metrics import averages_classes, metric_range
 
-#: Metrics of which a guess that reads no feature has nearly the same score whatever the samples are.
+#: Metrics of which a guess that reads no feature has nearly the same score whatever the samples
+#: are.
 _FIXED_CHANCE: Final = (
     *("out_of_sample_r2", "r2", "explained_variance", "pearson", "spearman"),
     *("roc_auc", "roc_auc_ovr", "roc_auc_ovo", "roc_auc_ovr_weighted", "roc_auc_ovo_weighted"),
@@ -68,7 +71,9 @@ class FoldValues:
 
 @dataclass(frozen=True)
 class Reference:
-    """Scores of a reference on the test samples of the outer folds, compared with the study's method."""
+    """Scores of a reference on the test samples of the outer folds, compared with the study's
+    method.
+    """
 
     #: Name: ``all features``, ``variance``, ``f_test``, ``confounds alone`` or ``chance``.
     name: str
@@ -76,14 +81,15 @@ class Reference:
     scores: list[float]
     #: The method's scores compared with them.
     paired: PairedComparison
-    #: Mean over the outer folds for each number of features, NaN where the estimator fails on one; or one value if it
-    #: does not depend on it.
+    #: Mean over the outer folds for each number of features, NaN where the estimator fails on one;
+    #: or one value if it does not depend on it.
     curve: list[float]
     #: Name in the records: of ``chance`` that of the best guess.
     recorded: str
     #: Whether the outer folds are draws of the training set.
     of_draws: bool = False
-    #: Test over the test samples, of chance with a score that hardly depends on them; None for others.
+    #: Test over the test samples, of chance with a score that hardly depends on them; None for
+    #: others.
     over_samples: TTest | None = None
     #: Number of features on each outer fold; empty where there is none to choose.
     n_features: tuple[int, ...] = ()
@@ -94,7 +100,8 @@ class Reference:
     def test(self) -> TTest | None:
         """Test of the mean difference and its interval; None if there is none.
 
-        It is plain over draws, over the test samples where chance hardly depends on them, else corrected.
+        It is plain over draws, over the test samples where chance hardly depends on them, else
+        corrected.
         """
         if self.over_samples is not None:
             return self.over_samples
@@ -112,10 +119,11 @@ class Reference:
 
     @property
     def verdict(self) -> str:
-        """How the method compares by the interval: ``better``, ``worse``, ``not distinguishable`` or ``equal``.
+        """How the method compares by the interval: ``better``, ``worse``, ``not distinguishable``
+        or ``equal``.
 
-        ``equal`` is the same score on every outer fold. A difference that is the same on every outer fold has no
-        interval, and is ``not distinguishable``.
+        ``equal`` is the same score on every outer fold. A difference that is the same on every
+        outer fold has no interval, and is ``not distinguishable``.
         """
         test = self.test
         if test is None:
@@ -196,7 +204,9 @@ def _has_class_without_hits(outer: Sequence[RefitRecord]) -> bool:
 def references(
     outer: Sequence[RefitRecord], metric: str, sizes: Sequence[int] = ()
 ) -> dict[str, Reference]:
-    """Return the references that have a score on every outer fold; ``sizes`` are the numbers of features scored."""
+    """Return the references that have a score on every outer fold; ``sizes`` are the numbers of
+    features scored.
+    """
     ratio, method = fold_ratio(outer), _known(refit.test_score for refit in outer)
     low, high = metric_range(metric)
     kept: dict[str, Reference] = {}
@@ -226,7 +236,9 @@ def references(
 def _test_against_chance(
     outer: Sequence[RefitRecord], metric: str, guessed: Sequence[float]
 ) -> TTest | None:
-    """Test the difference to a guess whose score hardly depends on the samples; None for other metrics."""
+    """Test the difference to a guess whose score hardly depends on the samples; None for other
+    metrics.
+    """
     values = [refit.pseudo_values for refit in outer]
     if metric not in _FIXED_CHANCE or are_draws(outer) or not all(values):
         return None
@@ -239,7 +251,8 @@ def _test_against_chance(
 
 
 def guesses(outer: Sequence[RefitRecord]) -> dict[str, float]:
-    """Return the mean scores of the guesses that read no feature, of which `references` names the best chance.
+    """Return the mean scores of the guesses that read no feature, of which `references` names the
+    best chance.
 
     It is empty where there is one guess.
     """
@@ -266,10 +279,11 @@ def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:
 def score_curves(
     outer: Sequence[RefitRecord], sizes: Sequence[int], references: dict[str, Reference]
 ) -> dict[str, list[float]]:
-    """Return mean and SD of inner and test score, and the references' means, for each number of features.
+    """Return mean and SD of inner and test score, and the references' means, for each number of
+    features.
 
-    The inner columns are NaN if the inner scores were not recorded for each number; all are where the estimator fails
-    on an outer fold.
+    The inner columns are NaN if the inner scores were not recorded for each number; all are where
+    the estimator fails on an outer fold.
     """
     k = len(sizes)
     test = _floats([refit.test_scores[:k] for refit in outer])

@@ -38,11 +38,13 @@ _NO_BOUND = 99
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StabilitySelection:
-    """Selection probability of each feature, and the features above a threshold with bounds on the false ones.
+    """Selection probability of each feature, and the features above a threshold with bounds on the
+    false ones.
 
-    Half of the samples select the ``top`` best features of the winner's configuration, or fewer if fewer have a score.
-    A feature is a false selection here if half of the samples, drawn at random, select it with a probability of at most
-    ``theta`` = q / p, that of a selection by chance. `raysel.numerics.rankings` states the bounds.
+    Half of the samples select the ``top`` best features of the winner's configuration, or fewer if
+    fewer have a score. A feature is a false selection here if half of the samples, drawn at random,
+    select it with a probability of at most ``theta`` = q / p, that of a selection by chance.
+    `raysel.numerics.rankings` states the bounds.
     """
 
     #: Largest number of features that a half selects.
@@ -57,7 +59,8 @@ class StabilitySelection:
     pair_counts: IntArray
     #: Number of features that each half selects; shape (2 ``n_pairs``,).
     n_selected: IntArray
-    #: Mask of the features that cannot be selected, because they have the same value in all samples; shape (d,).
+    #: Mask of the features that cannot be selected, because they have the same value in all
+    #: samples; shape (d,).
     constant: BoolArray
     #: Number of halves that were asked for.
     n_halves: int
@@ -67,16 +70,20 @@ class StabilitySelection:
     n_unconverged: int
     #: Winner's parameters and hash of the data, by which a result that no longer holds is known.
     identity: Mapping[str, Any] = field(default_factory=dict)
-    #: Sentences on other versions: those of a later raysel, and of nodes of a cluster, which were allowed.
+    #: Sentences on other versions: those of a later raysel, and of nodes of a cluster, which were
+    #: allowed.
     mixed: tuple[str, ...] = ()
-    #: What halves keep whole and the bounds take to be independent: "samples", "groups" or "blocks".
+    #: What halves keep whole and the bounds take to be independent: "samples", "groups" or
+    #: "blocks".
     unit: str = "samples"
     #: Number of the final model's features, where ``top`` is smaller by default.
     n_of_model: int | None = None
 
     @property
     def assumptions(self) -> str:
-        """What has to hold to read the bounds as ones on features without an effect, in sentences."""
+        """What has to hold to read the bounds as ones on features without an effect, in
+        sentences.
+        """
         return f"{ASSUMPTIONS} The {self.unit} are taken to be independent."
 
     @property
@@ -96,10 +103,11 @@ class StabilitySelection:
 
     @property
     def stability(self) -> float:
-        """Nogueira's stability over the two halves of a pair, which share no sample, in the mean over the pairs.
+        """Nogueira's stability over the two halves of a pair, which share no sample, in the mean
+        over the pairs.
 
-        Of the features that are not constant, so that it is 0 in expectation where the labels mean nothing; NaN where
-        the halves select all of them or none.
+        Of the features that are not constant, so that it is 0 in expectation where the labels mean
+        nothing; NaN where the halves select all of them or none.
         """
         pairs = self.n_selected.reshape(-1, 2).sum(axis=1)
         sizes = pairs / (2 * self.p)
@@ -112,12 +120,16 @@ class StabilitySelection:
 
     @property
     def q(self) -> int:
-        """Number of features that a half selects: the largest that occurred, ``top`` unless fewer have a score."""
+        """Number of features that a half selects: the largest that occurred, ``top`` unless
+        fewer have a score.
+        """
         return int(self.n_selected.max())
 
     @property
     def p(self) -> int:
-        """Number of features that can be selected: those that are not constant, and no confounds."""
+        """Number of features that can be selected: those that are not constant, and no
+        confounds.
+        """
         return int((~self.constant).sum())
 
     @property
@@ -132,12 +144,16 @@ class StabilitySelection:
 
     @property
     def simple_bound(self) -> float:
-        """Bound on the expected number of false selections in the set; see `raysel.numerics.rankings`."""
+        """Bound on the expected number of false selections in the set; see
+        `raysel.numerics.rankings`.
+        """
         return simple_bound(self.q, self.p, self.threshold)
 
     @property
     def unimodal_bound(self) -> float | None:
-        """The same if the simultaneous selections have unimodal distributions; None where there is no such bound."""
+        """The same if the simultaneous selections have unimodal distributions; None where there
+        is no such bound.
+        """
         return unimodal_bound(self.q, self.p, self.threshold, self.n_pairs)
 
     @property
@@ -156,8 +172,8 @@ class StabilitySelection:
     def thresholds(self) -> pd.DataFrame:
         """Return the size of the set and its bounds for every threshold.
 
-        One row a threshold above 0.5: ``threshold``, ``n_features``, ``simple_bound`` and ``unimodal_bound`` (NaN where
-        there is none).
+        One row a threshold above 0.5: ``threshold``, ``n_features``, ``simple_bound`` and
+        ``unimodal_bound`` (NaN where there is none).
         """
         import pandas as pd  # noqa: PLC0415 - takes a second to import
 
@@ -180,8 +196,9 @@ class StabilitySelection:
         """Return the size of the set, and how many of it are expected to be false at most."""
         n = int(self.selected.sum())
         return (
-            f"Stability selection: {n} {'feature is' if n == 1 else 'features are'} among the top {self.top} of at "
-            f"least {100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of the samples.{self._expectation(n)}"
+            f"Stability selection: {n} {'feature is' if n == 1 else 'features are'} among the top"
+            f" {self.top} of at least {100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of"
+            f" the samples.{self._expectation(n)}"
         )
 
     def _expectation(self, n: int) -> str:
@@ -195,7 +212,9 @@ class StabilitySelection:
         return f" Expect at most {most} of these {n} to be false."
 
     def _expectation_of_one(self) -> str:
-        """By Markov's inequality, a set has a false selection at most as often as their expected number."""
+        """By Markov's inequality, a set has a false selection at most as often as their expected
+        number.
+        """
         share = 100 * self.bound
         most = math.ceil(share) if share > 1 else f"{share:.1g}"
         if share > _NO_BOUND:
@@ -206,10 +225,13 @@ class StabilitySelection:
         """Return what counts as false, and the bounds on the expected number."""
         bound = f"at most {self.simple_bound:.3g} (simple bound)"
         if self.unimodal_bound is not None:
-            bound = f"at most {self.unimodal_bound:.3g} (unimodal bound; simple bound {self.simple_bound:.3g})"
+            bound = (
+                f"at most {self.unimodal_bound:.3g} (unimodal bound; simple bound"
+                f" {self.simple_bound:.3g})"
+            )
         return (
-            f"False is what a random half selects with a probability of at most {self.theta:.3g}: of such features "
-            f"{bound} are expected."
+            f"False is what a random half selects with a probability of at most {self.theta:.3g}:"
+            f" of such features {bound} are expected."
         )
 
     def remarks(self) -> list[str]:
@@ -218,36 +240,40 @@ class StabilitySelection:
         if self.errors:
             number, reason = next(iter(self.errors.items()))
             remarks.append(
-                f"{len(self.errors)} of {self.n_halves} halves failed, and {self.n_halves // 2 - self.n_pairs} pairs "
-                f"were left out: mend the cause and run it again.\nHalf {number}: {reason.splitlines()[0]}"
+                f"{len(self.errors)} of {self.n_halves} halves failed, and"
+                f" {self.n_halves // 2 - self.n_pairs} pairs were left out: mend the cause and run"
+                f" it again.\nHalf {number}: {reason.splitlines()[0]}"
             )
         if self.n_unconverged:
             n_fits = 2 * self.n_pairs
             remarks.append(
-                f"{self.n_unconverged} of {n_fits} fits did not reach tol: raise solver.params.max_iter in a new study."
+                f"{self.n_unconverged} of {n_fits} fits did not reach tol: raise"
+                " solver.params.max_iter in a new study."
             )
         if self.n_of_model is not None:
             remarks.append(
-                f"each half selects at most {self.top} features, not the {self.n_of_model} of the final model, of which no "
-                "threshold bounds the false ones by 1."
+                f"each half selects at most {self.top} features, not the {self.n_of_model} of the"
+                " final model, of which no threshold bounds the false ones by 1."
             )
         if self.q < self.top:
             remarks.append(
-                f"no half gives more than {self.q} features a score, fewer than {self.top}: the bounds are those of "
-                f"a top of {self.q}."
+                f"no half gives more than {self.q} features a score, fewer than {self.top}: the"
+                f" bounds are those of a top of {self.q}."
             )
         if self.is_default and self.bound > 1:
             remarks.append(
-                f"no threshold bounds the false ones by 1, as a half selects {self.q} of {self.p} features: give a "
-                f"smaller top, e.g. {bounded_top(self.q, self.p, self.n_pairs)}."
+                f"no threshold bounds the false ones by 1, as a half selects {self.q} of {self.p}"
+                f" features: give a smaller top, e.g. {bounded_top(self.q, self.p, self.n_pairs)}."
             )
         return [f"Stability selection: {remark}" for remark in (*remarks, *self.mixed)]
 
     def to_json(self, feature_names: Sequence[str]) -> dict[str, Any]:
         """Return the summary of the selection for the manifest."""
         return {
-            "of": f"share of {2 * self.n_pairs} random halves of all samples that select a feature among the top "
-            f"{self.top} by the final model's configuration",
+            "of": (
+                f"share of {2 * self.n_pairs} random halves of all samples that select a feature"
+                f" among the top {self.top} by the final model's configuration"
+            ),
             "n_halves": 2 * self.n_pairs,
             "stability_over_pairs_of_halves": self.stability,
             **self.bounds(feature_names),
@@ -270,7 +296,9 @@ class StabilitySelection:
         }
 
     def order(self) -> IntArray:
-        """Return the indices of the features, the most probable first, then by simultaneous selections and index."""
+        """Return the indices of the features, the most probable first, then by simultaneous
+        selections and index.
+        """
         return np.lexsort((-self.pair_counts, -self.counts)).astype(np.int64)
 
 
@@ -344,7 +372,9 @@ class _Halves:
 
 @dataclass(frozen=True)
 class _Stored:
-    """What the file of a stability selection says, of which earlier versions did not know the last three."""
+    """What the file of a stability selection says, of which earlier versions did not know the
+    last three.
+    """
 
     top: int
     threshold: float
@@ -361,7 +391,8 @@ def read_stability_selection(
 ) -> StabilitySelection | None:
     """Read the result that `write_stability_selection` wrote of the first `n_features` columns.
 
-    `constant` (n_columns,) is the mask of the columns that cannot be selected. Earlier versions wrote all columns.
+    `constant` (n_columns,) is the mask of the columns that cannot be selected. Earlier versions
+    wrote all columns.
     """
     if not (folder / _RESULT).exists():
         return None
@@ -406,5 +437,6 @@ def read_stability_selection(
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DirectoryError(
-            f"{folder} cannot be read as a stability selection: {error}. Run raysel.stability again, or remove it."
+            f"{folder} cannot be read as a stability selection: {error}. Run raysel.stability"
+            " again, or remove it."
         ) from error

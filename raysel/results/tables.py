@@ -33,7 +33,9 @@ class TextTable:
     title: str = ""
 
     def is_number(self, column: int) -> bool:
-        """Return whether the cells of a column start with figures, so that they are aligned on the right."""
+        """Return whether the cells of a column start with figures, so that they are aligned on
+        the right.
+        """
         cells = [row[column] for row in self.rows if row[column] not in ("", NONE)]
         figures = [cell for cell in cells if cell[0] in "0123456789+-<"]
         return (
@@ -43,7 +45,9 @@ class TextTable:
         )
 
     def markdown(self) -> str:
-        """Return the table in Markdown, its title above it, without a meaning of any character of its cells."""
+        """Return the table in Markdown, its title above it, without a meaning of any character
+        of its cells.
+        """
         rules = ["---:" if self.is_number(i) else "---" for i in range(len(self.header))]
         lines = [[in_markdown(cell) for cell in line] for line in (self.header, *self.rows)]
         return f"**{in_markdown(self.title)}**\n\n{markdown_table(lines, rules)}"
@@ -95,7 +99,9 @@ def trace_table(records: Iterable[TrialRecord], labels: Sequence[str]) -> pa.Tab
 def read_numbers(
     path: Path, columns: Iterable[str], n_rows: Sequence[int]
 ) -> dict[str, LabelArray]:
-    """Read columns of one of some numbers of rows, after a process of its own has read the file within its memory."""
+    """Read columns of one of some numbers of rows, after a process of its own has read the file
+    within its memory.
+    """
     names = list(columns)
     check_columnar(path)
     with pa.parquet.ParquetFile(path) as file:

@@ -1,4 +1,6 @@
-"""The facts of a study as text: all that shows a figure takes its sentences and the rows of its tables from here."""
+"""The facts of a study as text: all that shows a figure takes its sentences and the rows of its
+tables from here.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def format_values(values: FoldValues) -> str:
 
 
 def format_each(values: Mapping[str, FoldValues], what: str = "") -> str:
-    """Return named means and standard deviations, of the tasks or of further metrics, as one line."""
+    """Return named means and standard deviations, of the tasks or of further metrics, as one
+    line.
+    """
     return (
         what + ", ".join(f"{name} {format_values(each)}" for name, each in values.items())
         if values
@@ -40,7 +44,9 @@ def format_each(values: Mapping[str, FoldValues], what: str = "") -> str:
 
 
 def difference_cell(paired: PairedComparison, test: TTest | None) -> str:
-    """Return a mean difference with its 95 % interval, or why there is none, in the short form of a table."""
+    """Return a mean difference with its 95 % interval, or why there is none, in the short form
+    of a table.
+    """
     reason = paired.reason.removeprefix("the difference is ")
     return f"{paired.mean:+z.3f} " + (
         f"[{test.lower:+z.3f}, {test.upper:+z.3f}]" if test else f"({reason})"
@@ -78,12 +84,16 @@ def capitalized(text: str) -> str:
 
 
 def headline(facts: Facts) -> str:
-    """Return the honest score of a finished study as one line: of what, over what, with how many features."""
+    """Return the honest score of a finished study as one line: of what, over what, with how many
+    features.
+    """
     return f"test {spaced(facts.metric)} {format_score(facts)} {format_numbers(facts)}"
 
 
 def format_score(facts: Facts) -> str:
-    """Return the mean test score with SD, number of outer folds and interval, or why there is none."""
+    """Return the mean test score with SD, number of outer folds and interval, or why there is
+    none.
+    """
     score, interval = facts.interval, f"no interval: {facts.interval.reason}"
     if score.lower is not None and score.upper is not None:
         interval = f"95 % interval {score.lower:.3f} to {score.upper:.3f}"
@@ -114,7 +124,10 @@ def headline_notes(facts: Facts) -> Iterator[str]:
     if facts.interval.of_draws and facts.interval.lower is not None:
         yield "The interval is for this pool of samples."
     elif facts.interval.lower is not None and _misses_outliers(facts):
-        yield f"The interval does not allow for outliers that these {facts.study.n_samples} samples lack."
+        yield (
+            f"The interval does not allow for outliers that these {facts.study.n_samples} samples"
+            " lack."
+        )
     if facts.is_native or facts.is_mean_over_n:
         return
     chosen, final = _chosen_numbers(facts), facts.final.n_features if facts.final else None
@@ -127,7 +140,9 @@ def headline_notes(facts: Facts) -> Iterator[str]:
 
 
 def _misses_outliers(facts: Facts) -> bool:
-    """Whether the score is a mean error of so few quantities that rare outliers may be in no sample."""
+    """Whether the score is a mean error of so few quantities that rare outliers may be in no
+    sample.
+    """
     of_errors = is_of_quantities(facts.metric) and facts.metric.startswith("neg_")
     return of_errors and facts.study.n_samples < _FEW_FOR_OUTLIERS
 
@@ -153,21 +168,29 @@ def rule_sentence(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
         space := evaluation["estimator"].get("space")
     ):
         verb = "is" if len(space) == 1 else "are"
-        scored += f" {join_and(list(space)) if len(space) > 1 else next(iter(space))} {verb} chosen by the inner scores."
+        scored += (
+            f" {join_and(list(space)) if len(space) > 1 else next(iter(space))} {verb} chosen by"
+            " the inner scores."
+        )
     if len(evaluation["n_features"]) == 1:
         return scored
     if rule == "mean":
-        return f"{scored} The score is the mean over all {len(evaluation['n_features'])} numbers of features."
+        return (
+            f"{scored} The score is the mean over all {len(evaluation['n_features'])} numbers of"
+            " features."
+        )
     return (
-        f"{scored} Each outer fold chooses their number, of {join_and(evaluation['n_features'])}, by its inner scores. "
-        f"It is {_RULES[rule]} (evaluation.choose_n: {rule})."
+        f"{scored} Each outer fold chooses their number, of {join_and(evaluation['n_features'])},"
+        f" by its inner scores. It is {_RULES[rule]} (evaluation.choose_n: {rule})."
     )
 
 
 def positive_sentence(
     evaluation: Mapping[str, Any], classes: Sequence[str], tasks: Sequence[str] = ()
 ) -> str:
-    """Return which of two classes, or of a task's two, the metrics look at; empty if there are more, or none does."""
+    """Return which of two classes, or of a task's two, the metrics look at; empty if there are
+    more, or none does.
+    """
     named = [evaluation["metric"], *evaluation.get("report", ())]
     looking = [spaced(name) for name in named if has_positive_class(name)]
     of_tasks = [
@@ -199,7 +222,9 @@ def classifier_name(evaluation: Mapping[str, Any]) -> str:
 
 
 def _estimator_name(judge: Mapping[str, Any]) -> str:
-    """Return a class with its parameters, e.g. ``LogisticRegression (C of 0.1 and 1, max_iter = 500)``."""
+    """Return a class with its parameters, e.g. ``LogisticRegression (C of 0.1 and 1, max_iter =
+    500)``.
+    """
     shown = [
         f"{key} of {join_and(values, len(values))}" if len(values) > 1 else f"{key} = {values[0]}"
         for key, values in judge.get("space", {}).items()
@@ -221,36 +246,39 @@ def _interval_sentences(facts: Facts) -> Iterator[str]:
         if score.lower is not None:
             yield f"95 % interval: mean ± t SD / sqrt(J) over J = {n} draws of the training set."
             yield (
-                "It takes this pool of samples as the whole population, and holds for the method trained on that many. "
-                "It ends at the metric's bounds."
+                "It takes this pool of samples as the whole population, and holds for the method"
+                " trained on that many. It ends at the metric's bounds."
             )
         return
     if score.lower is not None:
         yield (
-            f"95 % interval: mean ± t sqrt((1/J + n_test/n_train) v) over J = {n} outer folds, n_test/n_train = "
-            f"{score.ratio:.3g}; it ends at the metric's bounds."
+            f"95 % interval: mean ± t sqrt((1/J + n_test/n_train) v) over J = {n} outer folds,"
+            f" n_test/n_train = {score.ratio:.3g}; it ends at the metric's bounds."
         )
         yield (
-            "In it v is the variance of a fold's score, by the jackknife over its test samples, or over their groups or "
-            "blocks."
+            "In it v is the variance of a fold's score, by the jackknife over its test samples, or"
+            " over their groups or blocks."
         )
         yield "The interval is for the mean score of the outer folds' models on new samples."
         yield (
-            "It held that in 89 to 100 % of simulated data sets, median 98 %; outliers that no test sample shows are "
-            "not in it."
+            "It held that in 89 to 100 % of simulated data sets, median 98 %; outliers that no test"
+            " sample shows are not in it."
         )
     if any(tests):
         yield (
-            "Corrected 95 % interval of a difference (Nadeau & Bengio 2003): mean ± t SD sqrt(1/J + n_test/n_train), "
-            "as the folds' training sets overlap."
+            "Corrected 95 % interval of a difference (Nadeau & Bengio 2003): mean ± t SD sqrt(1/J +"
+            " n_test/n_train), as the folds' training sets overlap."
         )
     chance = facts.references.get("chance")
     if chance is not None and chance.over_samples is not None:
-        yield "That of the difference to chance is the score's, as chance hardly depends on the samples."
+        yield (
+            "That of the difference to chance is the score's, as chance hardly depends on the"
+            " samples."
+        )
     elif chance is not None and chance.test is not None:
         yield (
-            "It held the difference to chance in 87 to 100 % of simulated data sets for errors, accuracy and log loss, "
-            "median 98 %."
+            "It held the difference to chance in 87 to 100 % of simulated data sets for errors,"
+            " accuracy and log loss, median 98 %."
         )
 
 
@@ -322,7 +350,9 @@ def confounds_of(section: Mapping[str, Any]) -> list[str]:
 
 
 def _rival_of_native(facts: Facts) -> str:
-    """Return what predicts from all features, and whether it standardises them on all outer folds."""
+    """Return what predicts from all features, and whether it standardises them on all outer
+    folds.
+    """
     settings = (
         facts.references["all features"].settings if "all features" in facts.references else ()
     )
@@ -343,7 +373,9 @@ def references_line(facts: Facts) -> str:
 
 
 def verdict_sentences(facts: Facts) -> list[str]:
-    """Return which references score higher than the method, and which others it does not beat by the interval."""
+    """Return which references score higher than the method, and which others it does not beat by
+    the interval.
+    """
     rivals = [facts.references[name] for name in _WITH if name in facts.references]
     rivals.sort(key=lambda reference: -max(reference.mean, facts.test.mean))
     return [
@@ -352,7 +384,9 @@ def verdict_sentences(facts: Facts) -> list[str]:
 
 
 def short_verdict(facts: Facts) -> str:
-    """Return how the method compares with the best reference, and with chance if it does not beat it."""
+    """Return how the method compares with the best reference, and with chance if it does not
+    beat it.
+    """
     sentences, references = verdict_sentences(facts), facts.references
     if not references:
         return ""
@@ -360,8 +394,8 @@ def short_verdict(facts: Facts) -> str:
         best = max(references.values(), key=lambda reference: reference.mean)
         clause = _clause(facts, best)
         return (
-            f"{facts.method} is better than every reference{_pool(facts)}: {clause[0].lower()}{clause[1:]}, "
-            f"{_with_method(facts)}."
+            f"{facts.method} is better than every reference{_pool(facts)}:"
+            f" {clause[0].lower()}{clause[1:]}, {_with_method(facts)}."
         )
     chance = references.get("chance")
     last = (
@@ -418,7 +452,9 @@ def missing_references_sentence(facts: Facts) -> str:
     if not missing or not any(refit.references for refit in facts.outer):
         return ""
     whys = {
-        name: f"on an outer fold the estimator fails with it, or {spaced(facts.metric)} is undefined"
+        name: (
+            f"on an outer fold the estimator fails with it, or {spaced(facts.metric)} is undefined"
+        )
         for name in missing
     }
     if "variance" in missing and "f_test" not in missing:
@@ -429,7 +465,9 @@ def missing_references_sentence(facts: Facts) -> str:
 
 
 def score_table(facts: Facts) -> TextTable:
-    """Return the method and its references with their numbers of features, scores and the differences."""
+    """Return the method and its references with their numbers of features, scores and the
+    differences.
+    """
     method = scored_number(facts)
     rows = [[facts.method, method, mean_and_sd(facts.interval.mean, facts.interval.sd), ""]]
     for name, reference in facts.references.items():
@@ -446,7 +484,9 @@ def score_table(facts: Facts) -> TextTable:
 
 
 def scored_number(facts: Facts) -> str:
-    """Return the number of features of the score: ``16``, ``8-16``, ``mean`` or empty for the classifier native."""
+    """Return the number of features of the score: ``16``, ``8-16``, ``mean`` or empty for the
+    classifier native.
+    """
     if facts.is_native or facts.is_mean_over_n:
         return "mean" if facts.is_mean_over_n else ""
     return number_range(
@@ -458,7 +498,9 @@ def scored_number(facts: Facts) -> str:
 
 
 def winners_table(facts: Facts) -> TextTable:
-    """Return the configurations, numbers of features and scores of the outer folds' winners, and their means."""
+    """Return the configurations, numbers of features and scores of the outer folds' winners, and
+    their means.
+    """
     numbers: dict[str, Mapping[str, int]] = (
         {"best features": facts.chosen_n} if facts.has_chosen_n else {}
     )
@@ -517,7 +559,9 @@ def convergence(facts: Facts) -> str:
 
 
 def trial_sentences(facts: Facts) -> Iterator[str]:
-    """Yield how many trials gave no solution or were stopped, and whether the figures depend on the workers."""
+    """Yield how many trials gave no solution or were stopped, and whether the figures depend on
+    the workers.
+    """
     counts, search, total = facts.trials, facts.study.config["search"], sum(facts.trials.values())
     if counts["null"]:
         yield f"{counts['null']} of {total} trials gave the zero solution"
@@ -533,7 +577,9 @@ def trial_sentences(facts: Facts) -> Iterator[str]:
 def feature_table(
     ranking: FeatureRanking, directions: Sequence[str] = (), most: int = 10
 ) -> TextTable:
-    """Return the first features in the recommended order: who selects them, their places and directions."""
+    """Return the first features in the recommended order: who selects them, their places and
+    directions.
+    """
     shown = ranking.recommended_top(most)
     if not len(shown):
         return TextTable(["feature"], [], f"no feature has a score above 0 in {ranking.source}")
@@ -554,14 +600,16 @@ def feature_table(
     if any(directions):
         columns["direction"] = [directions[i] for i in shown]
     title = (
-        f"First {len(shown)} of {ranking.n_candidates} features; folds: how many have it among their "
-        f"best {ranking.n_selected}"
+        f"First {len(shown)} of {ranking.n_candidates} features; folds: how many have it among"
+        f" their best {ranking.n_selected}"
     )
     return TextTable(list(columns), list(zip(*columns.values(), strict=True)), title)
 
 
 def first_features(ranking: FeatureRanking, most: int = 5) -> str:
-    """Return a sentence that names the first features in the recommended order, with the folds that select each."""
+    """Return a sentence that names the first features in the recommended order, with the folds
+    that select each.
+    """
     shown, n_folds = ranking.recommended_top(most), ranking.n_folds
     if not len(shown):
         return "No feature has a score above 0."
@@ -570,7 +618,9 @@ def first_features(ranking: FeatureRanking, most: int = 5) -> str:
 
 
 def source_rank(ranking: FeatureRanking, feature: int) -> str:
-    """Return the rank of a feature in the source of a ranking, or a dash where it has no score there."""
+    """Return the rank of a feature in the source of a ranking, or a dash where it has no score
+    there.
+    """
     rank = ranking.ranks[feature]
     return f"{rank:.0f}" if rank <= ranking.n_scored else NONE
 
@@ -587,16 +637,23 @@ def redundancy(facts: Facts) -> str:
         else "undefined (fewer than two features with a score are selected)"
     )
     folds = f"{len(known.values)} of {n}" if known and len(known.values) < n else f"{n}"
-    return f"of the top {facts.top} over all {facts.study.n_samples} samples, mean of {folds} outer folds: {mean}"
+    return (
+        f"of the top {facts.top} over all {facts.study.n_samples} samples, mean of {folds} outer"
+        f" folds: {mean}"
+    )
 
 
 def modalities(facts: Facts) -> str:
-    """Return the mean score or kernel weight of each modality over the winners of the outer folds as one line."""
+    """Return the mean score or kernel weight of each modality over the winners of the outer
+    folds as one line.
+    """
     return ", ".join(f"{name} {mean:.3g}" for name, mean in facts.mean_modality_scores.items())
 
 
 def stability(facts: Facts) -> str:
-    """Return stability and rank-biased overlap of the outer folds in sentences, with what they are of and over."""
+    """Return stability and rank-biased overlap of the outer folds in sentences, with what they
+    are of and over.
+    """
     if facts.agreement is None:
         return ""
     top = facts.agreement.top
@@ -625,29 +682,35 @@ _NEARLY_ALL = 0.9
 
 
 def noise_level(facts: Facts) -> str:
-    """Compare the stability with what noise gives in its place, without a full stop; empty where it is undefined."""
+    """Compare the stability with what noise gives in its place, without a full stop; empty where
+    it is undefined.
+    """
     agreement = facts.agreement
     if agreement and agreement.halves:
         return (
-            "The halves of a pair share no sample, so that noise gives 0 on average, unless the method prefers "
-            "features whatever the labels"
+            "The halves of a pair share no sample, so that noise gives 0 on average, unless the"
+            " method prefers features whatever the labels"
         )
     if agreement is None or agreement.stability.reason:
         return ""
     if agreement.top.n >= _NEARLY_ALL * facts.n_features:
         return (
-            f"{agreement.top.n} of {facts.n_features} features are hardly a selection: read the stability at smaller "
-            "numbers"
+            f"{agreement.top.n} of {facts.n_features} features are hardly a selection: read the"
+            " stability at smaller numbers"
         )
     noise, recorded = agreement.noise, agreement.permutations
     if recorded is None:
-        return "The stability of noise was not recorded, because an earlier version of raysel ran the study"
+        return (
+            "The stability of noise was not recorded, because an earlier version of raysel ran the"
+            " study"
+        )
     if noise is None:
         return "There is no stability of noise, because no permutation changes a label"
     verdict = "above" if agreement.stability.value > noise.highest else "not above"
     return (
-        f"The F-test with permuted labels gives {noise.mean:.2f} on the same folds ({noise.lowest:.2f} to "
-        f"{noise.highest:.2f} in {recorded.n_permutations} permutations): it is {verdict} that"
+        f"The F-test with permuted labels gives {noise.mean:.2f} on the same folds"
+        f" ({noise.lowest:.2f} to {noise.highest:.2f} in {recorded.n_permutations} permutations):"
+        f" it is {verdict} that"
     )
 
 
@@ -657,7 +720,9 @@ def _stability(agreement: Agreement) -> str:
 
 
 def stability_figure(agreement: Agreement) -> tuple[str, str]:
-    """Return the stability that is shown, and what it is of: over pairs of halves where they have run, else folds."""
+    """Return the stability that is shown, and what it is of: over pairs of halves where they
+    have run, else folds.
+    """
     if halves := agreement.halves:
         over = f"{halves.n_pairs} pairs of disjoint halves of the samples"
         return f"{halves.stability:.2f}", f"of the top {halves.top} over {over}"
@@ -665,7 +730,9 @@ def stability_figure(agreement: Agreement) -> tuple[str, str]:
 
 
 def open_checks(facts: Facts, place: str) -> list[tuple[str, str]]:
-    """Return what each check answers that has not been run for a study at a place, and the command that runs it."""
+    """Return what each check answers that has not been run for a study at a place, and the
+    command that runs it.
+    """
     checks = []
     if (
         facts.stability_selection is None
@@ -673,8 +740,8 @@ def open_checks(facts: Facts, place: str) -> list[tuple[str, str]]:
         and facts.final is not None
     ):
         what = (
-            "Stability selection (how often each feature is selected on random halves of the samples, with a bound on "
-            "the number of false selections)"
+            "Stability selection (how often each feature is selected on random halves of the"
+            " samples, with a bound on the number of false selections)"
         )
         checks.append((what, f"python -m raysel.stability {place}"))
     if facts.permutation_test is None:

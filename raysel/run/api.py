@@ -43,35 +43,39 @@ def run_study(
     Parameters
     ----------
     config : str, Path, mapping, StudyConfig or Study
-        Name of a built-in study, path of a YAML file, a configuration as plain data or validated, or a study that
-        `prepare_study` returned.
+        Name of a built-in study, path of a YAML file, a configuration as plain data or validated,
+        or a study that `prepare_study` returned.
     overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration: by dotted key, e.g. ``{"cv.outer": 5}``, or as strings such
-        as ``"cv.outer=5"``.
+        Values that replace those of the configuration: by dotted key, e.g. ``{"cv.outer": 5}``, or
+        as strings such as ``"cv.outer=5"``.
     X : array-like of shape (n_samples, ...), or data frame, optional
-        Samples, in place of the data that the configuration names: an array (n, d), (n, height, width) or with more
-        axes, or a frame of pandas or polars, whose columns are named. A configuration may still have
-        ``dataset.scaling``, ``shape``, ``order``, ``drop``, ``keep``, ``only``, ``classes``. The samples are written
-        into the directory of the study.
+        Samples, in place of the data that the configuration names: an array (n, d), (n, height,
+        width) or with more axes, or a frame of pandas or polars, whose columns are named. A
+        configuration may still have ``dataset.scaling``, ``shape``, ``order``, ``drop``, ``keep``,
+        ``only``, ``classes``. The samples are written into the directory of the study.
     y : array-like of shape (n_samples,) or (n_samples, n_labels), optional
         Labels, or an indicator; not needed if a column of the frame holds them.
     label : str, optional
-        Column of the frame that holds the labels; by default y, label, target or another usual name.
+        Column of the frame that holds the labels; by default y, label, target or another usual
+        name.
     groups : str or array-like of shape (n_samples,), optional
-        Column of the frame that holds the group of each sample, or the groups themselves, which stay whole in all
-        folds.
+        Column of the frame that holds the group of each sample, or the groups themselves, which
+        stay whole in all folds.
     data : Dataset, optional
         Data set in place of X, y, label and groups.
     output : str or Path, optional
-        Directory of the study; by default the configuration's ``output``, else ``raysel-studies/<name>-<time>``. Or a
-        URI, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH: the study runs in a temporary folder, which is there
-        until Python ends, and is copied to the URI meanwhile, see `raysel.core.storage.working_copy.running_at`.
+        Directory of the study; by default the configuration's ``output``, else
+        ``raysel-studies/<name>-<time>``. Or a URI, s3://BUCKET/KEY, gs://BUCKET/KEY or
+        file:///PATH: the study runs in a temporary folder, which is there until Python ends, and is
+        copied to the URI meanwhile, see `raysel.core.storage.working_copy.running_at`.
     address : str, optional
-        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
-        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
+        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by
+        default the cluster whose job this process is, if ``ray job submit`` started it, else Ray is
+        started on this machine.
     allow_mixed_versions : bool, default=False
-        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
-        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
+        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical
+        libraries or processor features differ from this process's, so that numbers may differ in
+        the last bits; it is recorded.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -93,7 +97,8 @@ def run_study(
     --------
     >>> import tempfile
     >>> small = {
-    ...     "solver.space": {"alpha": [0.1]}, "cv.outer": 2, "cv.inner": 2, "search.executor": "serial",
+    ...     "solver.space": {"alpha": [0.1]}, "cv.outer": 2, "cv.inner": 2,
+    ...     "search.executor": "serial",
     ...     "solver.params.max_iter": 3, "evaluation.n_features": [16], "pictures": [],
     ... }
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -103,8 +108,8 @@ def run_study(
     >>> study.summary().outer_fold.tolist(), opened.test_scores == study.test_scores
     (['outer0', 'outer1'], True)
 
-    A study of arrays, ``run_study(config, X=X, y=y)``, needs no ``dataset`` in its configuration; a built-in one is
-    run on them by ``run_study("digits-smr", X=images, y=y)``.
+    A study of arrays, ``run_study(config, X=X, y=y)``, needs no ``dataset`` in its configuration; a
+    built-in one is run on them by ``run_study("digits-smr", X=images, y=y)``.
     """
     own = OwnData(X, y, label, groups, data)
     where = {"address": address, "allow_mixed_versions": allow_mixed_versions}
@@ -125,10 +130,11 @@ def resume_study(
     Parameters
     ----------
     path : str or Path
-        Directory of the study, or its URI: the files are fetched to a temporary folder, and copied back meanwhile.
+        Directory of the study, or its URI: the files are fetched to a temporary folder, and copied
+        back meanwhile.
     config : str, Path, mapping, StudyConfig or Study, optional
-        Configuration to resume with, which may have a larger search space or other settings that cannot change a
-        number, e.g. ``search.max_concurrent``; that in the directory by default.
+        Configuration to resume with, which may have a larger search space or other settings that
+        cannot change a number, e.g. ``search.max_concurrent``; that in the directory by default.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_study`.
     address, allow_mixed_versions, progress : optional
@@ -137,8 +143,9 @@ def resume_study(
     Returns
     -------
     StudyResult
-        Result of the finished study, the same as from a run without interruption; except for an adaptive search that
-        is not ``synchronous``, whose proposals depend on the order in which trials end.
+        Result of the finished study, the same as from a run without interruption; except for an
+        adaptive search that is not ``synchronous``, whose proposals depend on the order in which
+        trials end.
 
     Raises
     ------
@@ -154,7 +161,8 @@ def resume_study(
     After an interruption, and with more configurations:
 
     >>> study = resume_study("raysel-studies/digits-smr-20261122-101500")  # doctest: +SKIP
-    >>> study = resume_study(study.path, overrides={"solver.space.rank": [1, 2, 4, 8]})  # doctest: +SKIP
+    >>> more = {"solver.space.rank": [1, 2, 4, 8]}
+    >>> study = resume_study(study.path, overrides=more)  # doctest: +SKIP
     """
     where = {"address": address, "allow_mixed_versions": allow_mixed_versions}
     return _resume(path, config, overrides, progress, compared=False, **where)
@@ -166,16 +174,17 @@ def open_study(path: str | Path, *, trust: bool = False) -> StudyResult:
     Parameters
     ----------
     path : str or Path
-        Directory of the study, or its URI: the files are fetched to a temporary folder, which is there until Python
-        ends, and what is written to it does not reach the URI.
+        Directory of the study, or its URI: the files are fetched to a temporary folder, which is
+        there until Python ends, and what is written to it does not reach the URI.
     trust : bool, default=False
-        Whether to read models that this account has not signed, see `load_model`; all else needs no trust.
+        Whether to read models that this account has not signed, see `load_model`; all else needs no
+        trust.
 
     Returns
     -------
     StudyResult
-        Result of the study; if it has not finished, its tables show the results so far, and its ranking and model
-        raise UnfinishedStudyError.
+        Result of the study; if it has not finished, its tables show the results so far, and its
+        ranking and model raise UnfinishedStudyError.
 
     Raises
     ------
@@ -193,8 +202,9 @@ def open_study(path: str | Path, *, trust: bool = False) -> StudyResult:
         folders = ", ".join(entry.folder for entry in ComparisonRecord.read(directory).members)
         place = shown_place(path)
         raise DirectoryError(
-            f"{place} holds a comparison of several studies; give the folder of one of its members ({folders}), or "
-            f"print it by python -m raysel.compare {shlex.quote(place)} (open_comparison in Python)."
+            f"{place} holds a comparison of several studies; give the folder of one of its members"
+            f" ({folders}), or print it by python -m raysel.compare {shlex.quote(place)}"
+            " (open_comparison in Python)."
         )
     return StudyResult.open(folder, trust=trust)
 
@@ -221,7 +231,7 @@ def open_comparison(path: str | Path, *, trust: bool = False) -> ComparisonResul
 
     Examples
     --------
-    >>> comparison = open_comparison("raysel-studies/digits-compare-20261122-101500")  # doctest: +SKIP
+    >>> comparison = open_comparison("raysel-studies/digits-compare-20261122")  # doctest: +SKIP
     >>> comparison.table()  # doctest: +SKIP
     """
     folder = fetched(path)
@@ -229,8 +239,8 @@ def open_comparison(path: str | Path, *, trust: bool = False) -> ComparisonResul
     if directory.journal.exists() and not directory.members.exists():
         place = shown_place(path)
         raise DirectoryError(
-            f"{place} holds no comparison but one study; its report is written by python -m raysel.report "
-            f"{shlex.quote(place)} (open_study in Python opens it)."
+            f"{place} holds no comparison but one study; its report is written by python -m"
+            f" raysel.report {shlex.quote(place)} (open_study in Python opens it)."
         )
     return ComparisonResult.open(folder, trust=trust)
 
@@ -254,17 +264,17 @@ def run_comparison(
     Parameters
     ----------
     config : str, Path, mapping, ComparisonConfig or Comparison
-        Name of a built-in comparison, path of a YAML file, a configuration as plain data or validated, or a comparison
-        that `prepare_comparison` returned.
+        Name of a built-in comparison, path of a YAML file, a configuration as plain data or
+        validated, or a comparison that `prepare_comparison` returned.
     overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration: common keys, e.g. ``{"cv.outer": 5}`` or ``"cv.outer=5"``, or
-        those of a member as ``compare.<label>.<key>``.
+        Values that replace those of the configuration: common keys, e.g. ``{"cv.outer": 5}`` or
+        ``"cv.outer=5"``, or those of a member as ``compare.<label>.<key>``.
     X, y, label, groups, data : optional
-        Samples in place of the data that the configuration names, as for `run_study`; they are written into the
-        directory of the comparison.
+        Samples in place of the data that the configuration names, as for `run_study`; they are
+        written into the directory of the comparison.
     output : str or Path, optional
-        Directory of the comparison, or its URI, as for `run_study`; by default the configuration's ``output``, else
-        ``raysel-studies/<name>-<time>``.
+        Directory of the comparison, or its URI, as for `run_study`; by default the configuration's
+        ``output``, else ``raysel-studies/<name>-<time>``.
     address, allow_mixed_versions, progress : optional
         Where to compute, and what to show meanwhile, as for `run_study`.
 
@@ -276,8 +286,8 @@ def run_comparison(
     Raises
     ------
     ConfigError, DataError
-        If the configuration of the comparison or of a member, or the data, cannot be used; raised before anything is
-        computed.
+        If the configuration of the comparison or of a member, or the data, cannot be used; raised
+        before anything is computed.
     DirectoryError
         If the directory holds another study or comparison, or cannot be written.
     StudyError
@@ -302,7 +312,8 @@ def resume_comparison(
     allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> ComparisonResult:
-    """Resume a comparison that was interrupted, try its failed members again, or extend it by more members.
+    """Resume a comparison that was interrupted, try its failed members again, or extend it by more
+    members.
 
     Members that have finished are not run again.
 
@@ -311,8 +322,8 @@ def resume_comparison(
     path : str or Path
         Directory of the comparison, or its URI, as for `resume_study`.
     config : str, Path, mapping, ComparisonConfig or Comparison, optional
-        Configuration to resume with, which may have more members, larger search spaces or other settings that cannot
-        change a number; that in the directory by default.
+        Configuration to resume with, which may have more members, larger search spaces or other
+        settings that cannot change a number; that in the directory by default.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_comparison`.
     address, allow_mixed_versions, progress : optional
@@ -326,16 +337,17 @@ def resume_comparison(
     Raises
     ------
     ConfigError, DataError
-        If the configuration of the comparison or of a member, or the data, cannot be used; raised before anything is
-        computed.
+        If the configuration of the comparison or of a member, or the data, cannot be used; raised
+        before anything is computed.
     DirectoryError
-        If the directory holds no comparison or is in use, or changes invalidate the results of a member.
+        If the directory holds no comparison or is in use, or changes invalidate the results of a
+        member.
     StudyError
         If every member fails, or the disk fails.
 
     Examples
     --------
-    >>> resume_comparison("raysel-studies/digits-compare-20261122-101500")  # doctest: +SKIP
+    >>> resume_comparison("raysel-studies/digits-compare-20261122")  # doctest: +SKIP
     """
     where = {"address": address, "allow_mixed_versions": allow_mixed_versions}
     return _resume(path, config, overrides, progress, compared=True, **where)
@@ -353,7 +365,9 @@ def prepare_study(
     resumed: StudyDirectory | None = None,
     tracked: bool = True,
 ) -> Study:
-    """Load a study's data, draw its folds, list its configurations, and check them against each other."""
+    """Load a study's data, draw its folds, list its configurations, and check them against each
+    other.
+    """
     own = OwnData(X, y, label, groups, data)
     return prepare(
         config, overrides, compared=False, own=own, resumed=resumed, tracked=tracked

@@ -1,4 +1,6 @@
-"""Study made of Python objects: an estimator, a space of its parameters, arrays, numbers of folds or splitters."""
+"""Study made of Python objects: an estimator, a space of its parameters, arrays, numbers of
+folds or splitters.
+"""
 
 from __future__ import annotations
 
@@ -124,8 +126,8 @@ def checked_folds(name: str, folds: Any) -> Any:
     if callable(getattr(folds, "split", None)) and not isinstance(folds, str):
         return folds
     raise ConfigError(
-        f"{name}={folds!r}: give a number of folds of at least 2, or a splitter of scikit-learn, e.g. "
-        "StratifiedKFold(5, shuffle=True, random_state=0)."
+        f"{name}={folds!r}: give a number of folds of at least 2, or a splitter of scikit-learn,"
+        " e.g. StratifiedKFold(5, shuffle=True, random_state=0)."
     )
 
 
@@ -144,8 +146,8 @@ def check_estimator_object(estimator: Any) -> None:
         hasattr(estimator, name) for name in ("fit", "get_params", "set_params")
     ):
         raise ConfigError(
-            f"estimator={estimator!r} is no estimator: give an object with fit, get_params and set_params, e.g. "
-            "sklearn.svm.LinearSVC()."
+            f"estimator={estimator!r} is no estimator: give an object with fit, get_params and"
+            " set_params, e.g. sklearn.svm.LinearSVC()."
         )
     for part in (estimator, *estimator.get_params(deep=True).values()):
         if isinstance(part, Pipeline):
@@ -168,8 +170,8 @@ def _check_samplers(pipeline: Pipeline) -> None:
 
 def _resamples(name: str) -> ConfigError:
     return ConfigError(
-        f"{name} resamples, and neither predicts nor ranks features: put it before a classifier or selector in an "
-        "imblearn.pipeline.Pipeline."
+        f"{name} resamples, and neither predicts nor ranks features: put it before a classifier or"
+        " selector in an imblearn.pipeline.Pipeline."
     )
 
 
@@ -180,15 +182,17 @@ def data_of(
     groups: Any = None,
     names: Sequence[str] = (),
 ) -> Dataset:
-    """Make the data set of validated samples, arranged as the estimator's parameters say; `X` is (n_samples, d)."""
+    """Make the data set of validated samples, arranged as the estimator's parameters say; `X` is
+    (n_samples, d).
+    """
     arrangement: dict[str, Any] = {}
     if is_regressor(estimator) or is_classifier(estimator):
         arrangement["task"] = "regression" if is_regressor(estimator) else "classification"
     if isinstance(estimator, Estimator):
         if getattr(estimator, "tasks", None) is not None:
             raise ConfigError(
-                f"{type(estimator).__name__}(tasks=...) learns several tasks, which no single X and y hold: use "
-                "run_study with the Dataset that join_tasks makes."
+                f"{type(estimator).__name__}(tasks=...) learns several tasks, which no single X and"
+                " y hold: use run_study with the Dataset that join_tasks makes."
             )
         given = {
             name: getattr(estimator, name)
@@ -206,18 +210,23 @@ def data_of(
 
 
 def _volume(estimator: Estimator, n_features: int) -> MaskedVolume:
-    """Layout of the parameter ``mask`` of an estimator; arrays of fewer than three axes get axes of length 1."""
+    """Layout of the parameter ``mask`` of an estimator; arrays of fewer than three axes get axes
+    of length 1.
+    """
     estimator.check(n_features)
     mask = np.asarray(estimator.mask)
     if mask.ndim > 3:
         raise ConfigError(
-            f"mask has {mask.ndim} axes: studies take masks of three at most; fit the estimator itself."
+            f"mask has {mask.ndim} axes: studies take masks of three at most; fit the estimator"
+            " itself."
         )
     return MaskedVolume(mask.reshape((*mask.shape, 1, 1)[:3]))
 
 
 def grids(space: Any) -> list[Grid]:
-    """Return the grids of a space: lists of values by parameter, as a mapping or several in a list."""
+    """Return the grids of a space: lists of values by parameter, as a mapping or several in a
+    list.
+    """
     several = [space or {}] if isinstance(space, Mapping) or space is None else space
     if (
         not isinstance(several, Sequence)
@@ -255,7 +264,9 @@ def _values(name: str, given: Any) -> list[Any]:
 
 
 def _plain(given: Sequence[Grid]) -> tuple[list[Grid], dict[str, dict[str, Any]]]:
-    """Replace values that are no plain data by texts, and return those with the objects that they stand for."""
+    """Replace values that are no plain data by texts, and return those with the objects that
+    they stand for.
+    """
     objects: dict[str, dict[str, Any]] = {}
 
     def text(name: str, value: Any) -> Scalar:
@@ -295,9 +306,10 @@ def _by_name(estimator: Any) -> tuple[str, dict[str, Any]] | None:
             except ValueError:
                 return None
     place = f"{cls.__module__}:{cls.__qualname__}"
-    return next(
-        (name for name, target in OWN.items() if target == place), place.replace(":", ".")
-    ), params
+    return (
+        next((name for name, target in OWN.items() if target == place), place.replace(":", ".")),
+        params,
+    )
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -1,4 +1,6 @@
-"""Audit of a method: how far careless use lifts its score above the honest one, on true and on permuted labels."""
+"""Audit of a method: how far careless use lifts its score above the honest one, on true and on
+permuted labels.
+"""
 
 from __future__ import annotations
 
@@ -61,29 +63,34 @@ def audit(
     random_state: Any = None,
     verbose: bool = False,
 ) -> Audit:
-    """Compare the score of careless use of a method with its honest one, on true and on permuted labels.
+    """Compare the score of careless use of a method with its honest one, on true and on permuted
+    labels.
 
-    The **careless** score: all steps of a Pipeline but the last (scaling, imputation, selection), or ``scaling`` and
-    the ranking by the estimator where ``n_features`` is given, are fitted once to all samples with their labels. For
-    each configuration of ``space``, and each number of features, the last step or the judge is then scored by plain
-    cross-validation: as many stratified, shuffled folds as the honest score has outer ones, which ignore groups. The
-    best of these means is the score. All columns are used. Steps of imbalanced-learn resample all samples before, so
-    that these folds divide the resampled ones.
+    The **careless** score: all steps of a Pipeline but the last (scaling, imputation, selection),
+    or ``scaling`` and the ranking by the estimator where ``n_features`` is given, are fitted once
+    to all samples with their labels. For each configuration of ``space``, and each number of
+    features, the last step or the judge is then scored by plain cross-validation: as many
+    stratified, shuffled folds as the honest score has outer ones, which ignore groups. The best of
+    these means is the score. All columns are used. Steps of imbalanced-learn resample all samples
+    before, so that these folds divide the resampled ones.
 
-    The **honest** score is that of `raysel.NestedSearch`: everything is fitted and chosen within the training samples,
-    groups stay whole, and columns that number the samples, or hold the label in other words, are held at 0.
+    The **honest** score is that of `raysel.NestedSearch`: everything is fitted and chosen within
+    the training samples, groups stay whole, and columns that number the samples, or hold the label
+    in other words, are held at 0.
 
-    On **permuted labels** there is nothing to learn: what a protocol scores above chance there is optimism. Careless use
-    does **harm** if it scores more there than honest use does, by a one-sided paired t test over the permutations.
+    On **permuted labels** there is nothing to learn: what a protocol scores above chance there is
+    optimism. Careless use does **harm** if it scores more there than honest use does, by a
+    one-sided paired t test over the permutations.
 
-    What the honest score cannot know: that samples belong together, as copies, samples of one subject, site or day do,
-    unless ``groups`` says so; that a column was measured after the label; and that the table, the estimator or its
-    space was chosen by a look at these labels before.
+    What the honest score cannot know: that samples belong together, as copies, samples of one
+    subject, site or day do, unless ``groups`` says so; that a column was measured after the label;
+    and that the table, the estimator or its space was chosen by a look at these labels before.
 
     Parameters
     ----------
     estimator : estimator
-        Classifier, regressor, selector or Pipeline in scikit-learn's style, or one of raysel's methods.
+        Classifier, regressor, selector or Pipeline in scikit-learn's style, or one of raysel's
+        methods.
     X : array-like of shape (n_samples, n_features)
         Samples.
     y : array-like of shape (n_samples,)
@@ -101,7 +108,8 @@ def audit(
     n_features : int or list of int, default=None
         Numbers of best features that ``judge`` is fitted to, as for `NestedSearch`.
     judge : {"auto", "linear_svm", "knn", "ridge"}, dotted name or dict, default="auto"
-        Classifier, or regressor of quantities, that is fitted to the best features, as for `NestedSearch`.
+        Classifier, or regressor of quantities, that is fitted to the best features, as for
+        `NestedSearch`.
     scaling : {"none", "zscore", "unit", "minmax", "row_unit"}, default="none"
         Scaling before the estimator.
     n_permutations : int, default=5
@@ -116,8 +124,8 @@ def audit(
     Returns
     -------
     Audit
-        The scores: ``frame()``, ``plot()``, ``sentences()``, ``difference``, ``harms`` with its ``p_value``, and
-        ``study``, the result of the honest search.
+        The scores: ``frame()``, ``plot()``, ``sentences()``, ``difference``, ``harms`` with its
+        ``p_value``, and ``study``, the result of the honest search.
 
     Raises
     ------
@@ -136,7 +144,8 @@ def audit(
     >>> from sklearn.pipeline import make_pipeline
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.standard_normal((40, 500)), np.arange(40) % 2
-    >>> found = audit(make_pipeline(SelectKBest(k=10), KNeighborsClassifier()), X, y, n_permutations=3)
+    >>> pipeline = make_pipeline(SelectKBest(k=10), KNeighborsClassifier())
+    >>> found = audit(pipeline, X, y, n_permutations=3)
     >>> found.harms, found.difference > 0.2
     (True, True)
     """
@@ -165,18 +174,20 @@ def audit_study(
     _check_permutations(n_permutations)
     if study.dataset.y.ndim == 2 or study.dataset.layout.is_multitask:
         raise DataError(
-            f"{study.dataset.name}: an audit is of one task with one label a sample; choose one of them."
+            f"{study.dataset.name}: an audit is of one task with one label a sample; choose one of"
+            " them."
         )
     if isinstance(study.dataset.X, StoredSamples):
         raise ConfigError("dataset.in_memory: an audit fits to all samples; leave the key out.")
     if study.config.cv.train_per_class is not None:
         raise ConfigError(
-            "cv.train_per_class: an audit compares scores over folds, and draws have none; set cv.outer instead."
+            "cv.train_per_class: an audit compares scores over folds, and draws have none; set"
+            " cv.outer instead."
         )
     if not study.configurations:
         raise ConfigError(
-            f"search.method: {study.config.search.method} proposes configurations while it runs, and the careless "
-            "score is the best of a list; set grid or random."
+            f"search.method: {study.config.search.method} proposes configurations while it runs,"
+            " and the careless score is the best of a list; set grid or random."
         )
     dataset, left_out = without_leaks(study.dataset, kept_columns(study.config))
     honest = replace(study, dataset=dataset, own=None)
@@ -230,7 +241,8 @@ def _ends(ends: Iterator[TaskEnd]) -> list[TaskEnd]:
 
 
 def without_leaks(dataset: Dataset, kept: Collection[str] = ()) -> tuple[Dataset, tuple[str, ...]]:
-    """Hold the columns that number the samples or hold the label at 0, but those to keep, and say which.
+    """Hold the columns that number the samples or hold the label at 0, but those to keep, and say
+    which.
 
     They stay where they are, because an estimator may name columns by their positions.
     """
@@ -265,7 +277,8 @@ class _Careless(NamedTuple):
     score: float
     #: Number of scores of which it is the best.
     n_scores: int
-    #: Number of samples that the folds divide, others than those of the data after a step that resamples.
+    #: Number of samples that the folds divide, others than those of the data after a step that
+    #: resamples.
     n_samples: int
 
 
@@ -283,7 +296,9 @@ def _checked_careless_score(study: Study) -> _Careless:
 
 
 def careless_score(study: Study) -> _Careless:
-    """Return the best score of plain cross-validation after preprocessing and selection on all samples."""
+    """Return the best score of plain cross-validation after preprocessing and selection on all
+    samples.
+    """
     X, y = study.dataset.X, study.dataset.y
     state = derived_seed(study.config.seed, "refit", 0, 0)
     whole = TrainingSet.of(X[np.arange(len(X))], y, study.scaler(), study.preparation())
@@ -302,7 +317,8 @@ def careless_score(study: Study) -> _Careless:
                 scores += [(score, len(y)) for score in each.tolist() if not math.isnan(score)]
     if not scores:
         raise StudyError(
-            "the careless score cannot be computed, as evaluation.estimator fails with every number of features."
+            "the careless score cannot be computed, as evaluation.estimator fails with every number"
+            " of features."
         )
     best, n_samples = max(scores, key=itemgetter(0))
     return _Careless(best, len(scores), n_samples)
@@ -322,7 +338,9 @@ def _careless_of_permuted(study: Study, number: int, *, seed: int) -> float:
 
 
 def _without_last(solver: Estimator, X: Any, y: LabelArray) -> tuple[Estimator, Any, LabelArray]:
-    """Return the last step of a Pipeline, with samples and labels after its other steps, fitted to all samples."""
+    """Return the last step of a Pipeline, with samples and labels after its other steps, fitted
+    to all samples.
+    """
     pipeline = solver.estimator if isinstance(solver, ScikitLearnMethod) else None
     if not isinstance(pipeline, Pipeline) or len(pipeline.steps) == 1:
         return solver, X, y
@@ -346,7 +364,9 @@ class _Keeper(BaseEstimator):
 
 
 def _before_last(pipeline: Pipeline, rows: Any, y: LabelArray) -> tuple[Any, Any]:
-    """Return what the last step of a Pipeline is fitted to: steps may also draw, make or drop samples."""
+    """Return what the last step of a Pipeline is fitted to: steps may also draw, make or drop
+    samples.
+    """
     steps = clone(pipeline)
     steps.steps[-1] = ("keeper", keeper := _Keeper())
     try:
@@ -385,7 +405,8 @@ def _of_judge(
     state: int,
     setting: Setting,
 ) -> FloatArray:
-    """Mean score of the judge over folds for each number of features that a method ranks best, shape (n_sizes,).
+    """Mean score of the judge over folds for each number of features that a method ranks best,
+    shape (n_sizes,).
 
     It is NaN where the judge fails on a fold.
     """

@@ -60,7 +60,9 @@ ShowResult: TypeAlias = Callable[[StudyResult], None]
 
 
 def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> None:
-    """Raise the errors that `run` or `resume` would raise before computing; a new directory is created."""
+    """Raise the errors that `run` or `resume` would raise before computing; a new directory is
+    created.
+    """
     if stored:
         stored.directory.open(_needed_bytes(study)).close()
         record = resumed_record(study, stored.study, stored.directory.path)
@@ -92,7 +94,8 @@ def run(
     *,
     keep_models: bool = False,
 ) -> StudyResult:
-    """Run a study in a new directory; the result holds the models in memory as well if they are to be kept.
+    """Run a study in a new directory; the result holds the models in memory as well if they are to
+    be kept.
 
     Nothing is uploaded if ``start_upload`` is None, or ``tracking.mlflow`` is false.
     """
@@ -138,7 +141,9 @@ def resume(
 def uploading(
     uploader: UploadT, enter: Callable[[str], None], say: Callable[[str], None]
 ) -> Iterator[UploadT]:
-    """Finish an upload once the context ends, and say what is waited for; after an error it waits for seconds only."""
+    """Finish an upload once the context ends, and say what is waited for; after an error it
+    waits for seconds only.
+    """
     try:
         yield uploader
     except BaseException:
@@ -313,7 +318,9 @@ class _Course:
             log.message(f"report.html is not written: {type(error).__name__}: {error}")
 
     def _to_refit(self, records: list[TrialRecord]) -> list[tuple[OuterFold, TrialRecord, int]]:
-        """Return the outer folds with their winners and ties, except those whose refit is stored."""
+        """Return the outer folds with their winners and ties, except those whose refit is
+        stored.
+        """
         known = self.stored.refits if self.stored else {}
         return [
             (fold, winner, n_tied)
@@ -350,7 +357,9 @@ def first_files(
     own: Dataset | None,
     last: Path,
 ) -> Iterator[None]:
-    """Write configuration, folds and own data before the last file, which the context writes; all, or none."""
+    """Write configuration, folds and own data before the last file, which the context writes;
+    all, or none.
+    """
     files = [directory.config, directory.plan, last, *([directory.data] if own is not None else [])]
     try:
         directory.incomplete.touch()

@@ -1,4 +1,6 @@
-"""Definition of what runs: one study, or the members of a comparison on the same folds; checked before it computes."""
+"""Definition of what runs: one study, or the members of a comparison on the same folds; checked
+before it computes.
+"""
 
 from __future__ import annotations
 
@@ -68,14 +70,15 @@ class Comparison:
         )
         if gone := [label for label in known if label not in config.compare]:
             raise DirectoryError(
-                f"the member {gone[0]!r} of the comparison to resume is not in the configuration; add it to `compare`, "
-                "or start a new comparison in another directory."
+                f"the member {gone[0]!r} of the comparison to resume is not in the configuration;"
+                " add it to `compare`, or start a new comparison in another directory."
             )
         folders = member_folders(list(config.compare), known)
         studies: dict[str, Study] = {}
         for label, folder in folders.items():
             member = config.study(label, folder)
-            # The folds and, if there is a study that reads them, the data of an earlier member are shared.
+            # The folds and, if there is a study that reads them, the data of an earlier member are
+            # shared.
             alike = (study for study in studies.values() if study.reads_alike(member))
             like = next(alike, next(iter(studies.values()), None))
             with naming(label):
@@ -127,7 +130,8 @@ def prepare(
     resumed: StudyDirectory | None = None,
     tracked: bool = True,
 ) -> Comparison:
-    """Load a study, or a comparison if it is to be ``compared``, with its data, draw the folds, and check all.
+    """Load a study, or a comparison if it is to be ``compared``, with its data, draw the folds, and
+    check all.
 
     One that is prepared is returned as it is.
     """
@@ -186,8 +190,9 @@ def _stored(
         for key, name in imported_code(member):
             if not _names_one_of(overrides, key.partition(".")[0], key):
                 raise ConfigError(
-                    f"{key}: {name} imports code, and for security it is not imported if only the configuration in "
-                    f"the study's directory {directory.path} names it; give the configuration again to resume."
+                    f"{key}: {name} imports code, and for security it is not imported if only the"
+                    f" configuration in the study's directory {directory.path} names it; give the"
+                    " configuration again to resume."
                 )
         check_stored_places(member, overrides, directory.path, tracked=tracked)
     if not compared:
@@ -202,7 +207,9 @@ def _stored(
 def check_stored_places(
     config: StudyConfig, overrides: Overrides, directory: Path, *, tracked: bool = True
 ) -> None:
-    """Check that this user has used the servers and the places in MLflow before that only a study's directory names."""
+    """Check that this user has used the servers and the places in MLflow before that only a
+    study's directory names.
+    """
     if config.tracking.uri and tracked and not _names_one_of(overrides, "tracking", "tracking.uri"):
         check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
     study = StudyDirectory(directory)

@@ -50,66 +50,71 @@ def _model_has(name: str) -> Callable[[NestedSearch], bool]:
 def _may_rank(search: NestedSearch) -> bool:
     if hasattr(search, "study_") and not search.study_.is_ranked:
         raise AttributeError(
-            "the estimator gives no feature scores, so that no feature is selected; raysel.PermutationImportance ranks "
-            "the features of any."
+            "the estimator gives no feature scores, so that no feature is selected;"
+            " raysel.PermutationImportance ranks the features of any."
         )
     return True
 
 
 class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
-    """Search over an estimator's parameters in nested cross-validation, scored on samples that chose nothing.
+    """Search over an estimator's parameters in nested cross-validation, scored on samples that
+    chose nothing.
 
-    Each outer fold chooses the best parameters by the inner folds of its training samples, fits them to all of these
-    and is scored once on its test samples. The same search on all samples gives the model, `best_estimator_`. It is
-    the search of `raysel.run_study`, with the same numbers, but in memory: no file is written unless ``path``,
-    ``tracking`` or ``executor="ray"`` asks for a directory.
+    Each outer fold chooses the best parameters by the inner folds of its training samples, fits
+    them to all of these and is scored once on its test samples. The same search on all samples
+    gives the model, `best_estimator_`. It is the search of `raysel.run_study`, with the same
+    numbers, but in memory: no file is written unless ``path``, ``tracking`` or ``executor="ray"``
+    asks for a directory.
 
     Parameters
     ----------
     estimator : estimator
-        Any of raysel's methods, or any classifier, regressor, selector or Pipeline in scikit-learn's style. It gets the
-        samples as an array of float64. Where cells are text or without a value, or a Pipeline starts with a
-        ColumnTransformer, it gets the array or the data frame of pandas that they are, one of polars as one of pandas,
-        which its steps have to take; then the ``model.skops`` of ``path`` is the fitted estimator itself, and chance is
-        the only reference, because the others read numbers. Each ``random_state`` in it that is
-        None is set from the search's own. One without ``coef_`` and ``feature_importances_`` ranks the features in a
-        `raysel.PermutationImportance`.
+        Any of raysel's methods, or any classifier, regressor, selector or Pipeline in
+        scikit-learn's style. It gets the samples as an array of float64. Where cells are text or
+        without a value, or a Pipeline starts with a ColumnTransformer, it gets the array or the
+        data frame of pandas that they are, one of polars as one of pandas, which its steps have to
+        take; then the ``model.skops`` of ``path`` is the fitted estimator itself, and chance is the
+        only reference, because the others read numbers. Each ``random_state`` in it that is None is
+        set from the search's own. One without ``coef_`` and ``feature_importances_`` ranks the
+        features in a `raysel.PermutationImportance`.
     space : dict or list of dict, default=None
-        Values to try by parameter, ``step__name`` for one of a Pipeline's, as for `GridSearchCV`; or several such
-        grids. ``{"logspace": [low, high, n]}`` and ``{"randint": [low, high]}`` stand for lists, too. None: the
-        estimator as it is.
+        Values to try by parameter, ``step__name`` for one of a Pipeline's, as for `GridSearchCV`;
+        or several such grids. ``{"logspace": [low, high, n]}`` and ``{"randint": [low, high]}``
+        stand for lists, too. None: the estimator as it is.
     outer : int or splitter, default=5
-        Number of outer folds, stratified, shuffled, and of whole groups where there are groups; or a splitter of
-        scikit-learn.
+        Number of outer folds, stratified, shuffled, and of whole groups where there are groups; or
+        a splitter of scikit-learn.
     inner : int or splitter, default=3
         Number of inner folds of each outer training set, or a splitter of scikit-learn.
     metric : str, default="auto"
-        Metric by which the parameters are chosen and the test samples are scored, larger is better: one of raysel's,
-        any scorer name of scikit-learn, or the dotted name of a function of y_true and y_pred. "auto": accuracy of
-        classes, macro_f1 of several labels a sample, out_of_sample_r2 of a regressor's quantities.
+        Metric by which the parameters are chosen and the test samples are scored, larger is better:
+        one of raysel's, any scorer name of scikit-learn, or the dotted name of a function of y_true
+        and y_pred. "auto": accuracy of classes, macro_f1 of several labels a sample,
+        out_of_sample_r2 of a regressor's quantities.
     n_features : int or list of int, default=None
-        Numbers of best features, by the estimator's feature scores, that ``judge`` is fitted to; the inner scores
-        choose one of them. None: the estimator predicts itself with all features.
+        Numbers of best features, by the estimator's feature scores, that ``judge`` is fitted to;
+        the inner scores choose one of them. None: the estimator predicts itself with all features.
     judge : {"auto", "linear_svm", "knn", "ridge"}, dotted name or dict, default="auto"
-        Classifier, or regressor of quantities, that is fitted to the best features: one of these, a class by its dotted
-        name, or ``{"name": dotted name, "params": {...}, "space": {...}}``, of whose space the inner scores choose.
-        Only used with ``n_features``.
+        Classifier, or regressor of quantities, that is fitted to the best features: one of these, a
+        class by its dotted name, or ``{"name": dotted name, "params": {...}, "space": {...}}``, of
+        whose space the inner scores choose. Only used with ``n_features``.
     choose_n : {"one_se", "best", "mean"}, default="one_se"
-        Rule that chooses the number of features: the smallest within one standard error of the best inner score, the
-        best, or none (the score is the mean over all of them).
+        Rule that chooses the number of features: the smallest within one standard error of the best
+        inner score, the best, or none (the score is the mean over all of them).
     scaling : {"none", "zscore", "unit", "minmax", "row_unit"}, default="none"
         Scaling of the samples before the estimator, fitted on each training set.
     n_jobs : int, default=1
         Number of processes, by joblib; -1: all processors. The numbers do not depend on it.
     path : str or Path, default=None
-        Directory, or its URI, that the study is written to, as `raysel.run_study` writes one and `raysel.open_study`
-        opens it. None: no file is written.
+        Directory, or its URI, that the study is written to, as `raysel.run_study` writes one and
+        `raysel.open_study` opens it. None: no file is written.
     tracking : str, default=None
         Address of the MLflow store that the study is uploaded to. None: nothing is uploaded.
     executor : {"ray"}, default=None
         "ray": trials are computed by Ray. None: in this process, or in ``n_jobs`` of them.
     random_state : int or RandomState, default=None
-        Seed of the folds and of the estimator. None: 0, so that a second fit gives the same numbers.
+        Seed of the folds and of the estimator. None: 0, so that a second fit gives the same
+        numbers.
     verbose : bool, default=False
         Whether to show the progress.
 
@@ -120,18 +125,19 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     scores_ : ndarray of shape (n_outer,)
         Test score of each outer fold.
     interval_ : tuple of float
-        95 % interval of the mean test score, for the outer folds' models on new samples; NaN if there is none.
-        ``study_.interval`` says why.
+        95 % interval of the mean test score, for the outer folds' models on new samples; NaN if
+        there is none. ``study_.interval`` says why.
     best_estimator_ : estimator
-        Model with the parameters that the whole search chooses, fitted to all samples: a clone of ``estimator``; the
-        pipeline of scaler, selector and judge with ``n_features``, or of the scaler and the estimator with ``scaling``.
+        Model with the parameters that the whole search chooses, fitted to all samples: a clone of
+        ``estimator``; the pipeline of scaler, selector and judge with ``n_features``, or of the
+        scaler and the estimator with ``scaling``.
     best_params_ : dict
         Parameters of ``space`` that `best_estimator_` has.
     ranking_ : ndarray of int64, shape (n_features,)
         Rank of each feature in `best_estimator_`, 1 is best; only if the estimator ranks features.
     fold_results_ : dict of list
-        By outer fold: ``test_score``, ``train_score``, ``inner_score``, ``params``, ``estimator`` (fitted to the
-        training samples) and ``train`` and ``test`` (indices of the samples).
+        By outer fold: ``test_score``, ``train_score``, ``inner_score``, ``params``, ``estimator``
+        (fitted to the training samples) and ``train`` and ``test`` (indices of the samples).
     study_ : StudyResult
         The whole result: summary, trials, facts, ranking with stability, references, plots.
     classes_ : ndarray of shape (n_classes,)
@@ -280,7 +286,9 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         }
 
     def _own_model(self, model: Any) -> Any:
-        """Return the fitted estimator itself where the study adds neither scaling nor a judge to it."""
+        """Return the fitted estimator itself where the study adds neither scaling nor a judge to
+        it.
+        """
         if self.n_features is not None or self.scaling != "none":
             return model
         return getattr(model.method, "estimator_", model.method)
@@ -384,7 +392,8 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             )
         if unknown := [str(label) for label in np.setdiff1d(labels, self.classes_)]:
             raise DataError(
-                f"y holds {unknown[0]}, which is no class of the samples that the search was fitted to."
+                f"y holds {unknown[0]}, which is no class of the samples that the search was"
+                " fitted to."
             )
         labels = self._codes[np.searchsorted(self.classes_, labels)]
         return float(
@@ -453,8 +462,8 @@ def evaluation_of(
         return {"estimator": judge, "n_features": sizes, "choose_n": choose_n, "metric": metric}
     if not hasattr(estimator, "predict"):
         raise ConfigError(
-            f"estimator={type(estimator).__name__}: it does not predict; give n_features, e.g. n_features=[10, 20], so "
-            "that a judge is fitted to the features that it ranks best."
+            f"estimator={type(estimator).__name__}: it does not predict; give n_features, e.g."
+            " n_features=[10, 20], so that a judge is fitted to the features that it ranks best."
         )
     return {"estimator": "native", "metric": metric}
 
@@ -476,8 +485,9 @@ def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike
         if told := text_in_numbers(rows_of(X)):
             raise DataError(f"X: {told}")
         raise DataError(
-            f"X holds text or cells without a value, and {given} is for columns of numbers: let steps of a Pipeline "
-            "encode and fill them and leave it out, or use raysel.run_study with dataset.prepare."
+            f"X holds text or cells without a value, and {given} is for columns of numbers: let"
+            " steps of a Pipeline encode and fill them and leave it out, or use raysel.run_study"
+            " with dataset.prepare."
         )
     shape = np.asarray(y).shape
     several = len(shape) == 2 and shape[1] > 1
@@ -527,7 +537,8 @@ def _check_processes(n_jobs: Any) -> None:
     is_whole = n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool))
     if not is_whole or n_jobs == 0 or (n_jobs or 1) > _MOST_PROCESSES:
         raise ConfigError(
-            f"{n_jobs!r} processes are asked for (n_jobs): give 1 to {_MOST_PROCESSES}, or -1 for all processors."
+            f"{n_jobs!r} processes are asked for (n_jobs): give 1 to {_MOST_PROCESSES}, or -1 for"
+            " all processors."
         )
 
 

@@ -1,4 +1,6 @@
-"""Run of a study without a directory: its records and models are held in memory, nothing is written or uploaded."""
+"""Run of a study without a directory: its records and models are held in memory, nothing is
+written or uploaded.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,12 @@ from raysel.tracking.records import EndRecord, Record
 def run_in_memory(
     study: Study, executor: Executor, listeners: Sequence[Listener] = ()
 ) -> StudyResult:
-    """Run a study and return its result, with the numbers of a run in a directory to the last bit."""
+    """Run a study and return its result, with the numbers of a run in a directory to the last
+    bit.
+    """
     started = now()
-    # Nothing resumes the study, so that its code and libraries need no identity, which takes a second to find.
+    # Nothing resumes the study, so that its code and libraries need no identity, which takes a
+    # second to find.
     record = study_record(
         study, id_=uuid.uuid4().hex, uri="", started=started, versions={"raysel": __version__}
     )

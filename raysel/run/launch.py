@@ -64,7 +64,9 @@ def cluster_address(study: Study, address: str | None) -> str | None:
 def joined(
     studies: Sequence[Study], address: str | None, *, allow_mixed_versions: bool = False
 ) -> Iterator[Nodes]:
-    """Join the cluster that some studies run on, if it is one, so that their plan can tell its slots."""
+    """Join the cluster that some studies run on, if it is one, so that their plan can tell its
+    slots.
+    """
     places = {cluster_address(study, address) for study in studies if study.executor == "ray"} - {
         None
     }
@@ -86,28 +88,31 @@ def check_resources(study: Study, address: str | None) -> None:
         wanted, there = study.config.search.cpus_per_trial, len(os.sched_getaffinity(0))
         if wanted > there:
             raise ConfigError(
-                f"search.cpus_per_trial: {wanted} exceeds the {there} CPUs of this machine; set at most {there}."
+                f"search.cpus_per_trial: {wanted} exceeds the {there} CPUs of this machine; set at"
+                f" most {there}."
             )
         return
     if study.executor == "serial":
         raise ConfigError(
-            f"search.executor serial computes in this process and cannot use the cluster {place}; set it to ray."
+            f"search.executor serial computes in this process and cannot use the cluster {place};"
+            " set it to ray."
         )
     if place == "auto":
         return
     if "://" in place:
         host = place.partition("://")[2].rpartition(":")[0] or "HOST"
         raise ConfigError(
-            f"address {place}: a study does not run through Ray Client, which keeps its data in another process; send "
-            f"it to the cluster with ray job submit --address http://{host}:8265, or give HOST:PORT on a node of it."
+            f"address {place}: a study does not run through Ray Client, which keeps its data in"
+            " another process; send it to the cluster with ray job submit --address"
+            f" http://{host}:8265, or give HOST:PORT on a node of it."
         )
     host, _, port = place.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
     except (OSError, ValueError, OverflowError) as error:
         raise ConfigError(
-            f"address {place}: no Ray cluster answers there ({error}); give the HOST:PORT of a running cluster, "
-            "or no address to start Ray on this machine."
+            f"address {place}: no Ray cluster answers there ({error}); give the HOST:PORT of a"
+            " running cluster, or no address to start Ray on this machine."
         ) from error
 
 
@@ -131,7 +136,9 @@ def output_directory(planned: Any, output: str | Path | None = None) -> str | Pa
 def working_folder(
     place: str | Path, listeners: Sequence[Listener] = (), *, new: bool
 ) -> AbstractContextManager[Path]:
-    """Return a context that provides the folder that a study runs in, and copies it to a URI meanwhile."""
+    """Return a context that provides the folder that a study runs in, and copies it to a URI
+    meanwhile.
+    """
 
     def say(text: str) -> None:
         for listener in listeners:
@@ -143,7 +150,9 @@ def working_folder(
 def with_known_executor(
     study: Study, address: str | None, say: Callable[[str], None], n_done: Callable[[], int] = int
 ) -> Study:
-    """Return a study with what ``search.executor`` auto stands for, of which ``say`` is told; others as they are."""
+    """Return a study with what ``search.executor`` auto stands for, of which ``say`` is told;
+    others as they are.
+    """
     if study.config.search.executor != "auto" or study.auto or cluster_address(study, address):
         return study
     cost = estimate_cost(study, n_done())

@@ -1,4 +1,6 @@
-"""Run of a study or a comparison, new or resumed: the members one after the other, then tables and figures."""
+"""Run of a study or a comparison, new or resumed: the members one after the other, then tables
+and figures.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,9 @@ def resume(
     allow_mixed_versions: bool = False,
     show: ShowResult | None = None,
 ) -> Any:
-    """Resume a study or a comparison, whose finished members are kept, others resumed, failed ones tried again."""
+    """Resume a study or a comparison, whose finished members are kept, others resumed, failed
+    ones tried again.
+    """
     _check_resources(comparison, address)
     if comparison.is_study:
         say = partial(_tell, listeners)
@@ -141,7 +145,8 @@ def create(path: Path, folders: Iterable[str], own: Dataset | None = None) -> Fi
         if member.journal.exists():
             lock.close()
             raise DirectoryError(
-                f"{member.path} already holds a study; nothing was overwritten. Choose another output directory."
+                f"{member.path} already holds a study; nothing was overwritten. Choose another"
+                " output directory."
             )
     return lock
 
@@ -189,7 +194,9 @@ class _Course:
         record: ComparisonRecord,
         uploader: MLflowUploader | None,
     ) -> ComparisonRecord:
-        """Run or resume a member unless it has finished, and return the record with its error, if it failed."""
+        """Run or resume a member unless it has finished, and return the record with its error,
+        if it failed.
+        """
         study, member = self.comparison.studies[entry.label], self.directory.member(entry.folder)
         head = f"{entry.label} ({number + 1} of {len(record.members)})"
         stored, error = state_of(member), None
@@ -204,7 +211,8 @@ class _Course:
             )
         self._start_ray(study)
         self._say(
-            f"{head}: {study.config.solver.name}, {counted(study.n_configurations, 'configuration')}"
+            f"{head}: {study.config.solver.name},"
+            f" {counted(study.n_configurations, 'configuration')}"
         )
         try:
             executor: Executor = SerialExecutor(replace(study, own=None))
@@ -238,7 +246,9 @@ class _Course:
         return record
 
     def _start_ray(self, study: Study) -> None:
-        """Start or join Ray before the first member that computes on it; the others use the same session."""
+        """Start or join Ray before the first member that computes on it; the others use the same
+        session.
+        """
         if study.executor == "serial" or self.without_ray:
             return
         if not self.has_ray:
@@ -260,7 +270,8 @@ class _Course:
         """Write tables and figures of the members that finished, and return the result."""
         if all(entry.error is not None for entry in record.members):
             raise StudyError(
-                f"every member failed; the first, {record.members[0].label}: {record.members[0].error}"
+                f"every member failed; the first, {record.members[0].label}:"
+                f" {record.members[0].error}"
             )
         self.lock.check()
         result = ComparisonResult.open(self.directory.path)

@@ -30,7 +30,8 @@ from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener
 
-#: Largest share of the machine's memory for the prepared folds of one search; several may run at once.
+#: Largest share of the machine's memory for the prepared folds of one search; several may run at
+#: once.
 _MEMORY_SHARE = 0.02
 
 
@@ -53,9 +54,9 @@ class Chosen:
 def permuted_study(study: Study, number: int, seed: int) -> Study:
     """Return the study with its labels permuted, whose folds move with the labels.
 
-    A sample gets the label of another sample together with that one's place in the folds. So it is the samples that are
-    permuted against labels and folds: every training, validation and test set has the same labels as before, and no
-    class is ever missing from one.
+    A sample gets the label of another sample together with that one's place in the folds. So it is
+    the samples that are permuted against labels and folds: every training, validation and test set
+    has the same labels as before, and no class is ever missing from one.
     """
     if number == 0:
         return study
@@ -108,7 +109,9 @@ def permuted_scores(
     chosen: Mapping[str, Chosen] | None,
     ranks: bool,
 ) -> dict[str, Any]:
-    """Compute the honest score of a study with permuted labels, and the feature scores of its final model."""
+    """Compute the honest score of a study with permuted labels, and the feature scores of its
+    final model.
+    """
     study = permuted_study(study, number, seed)
     wanted = [fold for fold in study.plan.folds if fold.name != FINAL or ranks]
     if chosen is None:
@@ -125,7 +128,9 @@ def permuted_scores(
 
 
 def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None, FloatArray]:
-    """Test score of a configuration at the chosen number of features, None for the final fold, and feature scores."""
+    """Test score of a configuration at the chosen number of features, None for the final fold,
+    and feature scores.
+    """
     X, y, state = study.dataset.X, study.dataset.y, fold.random_state(study.config.seed)
     solver = study.solver(chosen.params, state)
     training = TrainingSet.of(X[fold.train], y[fold.train], study.scaler(), study.preparation())
@@ -154,7 +159,9 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
 
 
 def _search(study: Study) -> dict[str, Chosen]:
-    """Search all folds of a study in this process, without its time budget; return the winner of each."""
+    """Search all folds of a study in this process, without its time budget; return the winner of
+    each.
+    """
     records = _run_trials(study)
     preference, rule = study.preference(records), study.evaluation.choose_n
     chosen = {}
@@ -207,58 +214,67 @@ def permutation_test(
     allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> PermutationTest:
-    r"""Test by permuted labels whether a study's features and method tell more of the labels than chance.
+    r"""Test by permuted labels whether a study's features and method tell more of the labels than
+    chance.
 
-    For each permutation the samples are assigned to the labels and their places in the folds at random, and the mean
-    test score over the outer folds is computed as that of the study. With B permutations,
+    For each permutation the samples are assigned to the labels and their places in the folds at
+    random, and the mean test score over the outer folds is computed as that of the study. With B
+    permutations,
 
         p = (1 + #{b : score_b >= score}) / (1 + B)
 
-    is the p value of the null hypothesis that the samples have nothing to do with the labels [1]_: samples exchange
-    their labels, within their groups if there are groups whose samples differ in their labels, and whole groups
-    exchange theirs if every group has one label; the samples of several tasks within each task. Groups of different
-    sizes count as exchangeable. With ``cv.blocks`` the blocks of equal length exchange their labels as they stand. p
-    holds if what is exchanged is exchangeable, which single samples of a recording or of one subject are not.
+    is the p value of the null hypothesis that the samples have nothing to do with the labels [1]_:
+    samples exchange their labels, within their groups if there are groups whose samples differ in
+    their labels, and whole groups exchange theirs if every group has one label; the samples of
+    several tasks within each task. Groups of different sizes count as exchangeable. With
+    ``cv.blocks`` the blocks of equal length exchange their labels as they stand. p holds if what is
+    exchanged is exchangeable, which single samples of a recording or of one subject are not.
     Multi-label samples exchange the whole set of their labels.
 
-    Each outer fold's configuration and number of features, chosen with the true labels, are held fixed and refitted, as
-    if they had been given in advance: p is approximate, and can be too small, because with permuted labels others would
-    have been chosen. With ``retune`` the whole search is repeated for each permutation, without the study's time
-    budget, and p is exact: at most alpha with a probability of at most alpha.
+    Each outer fold's configuration and number of features, chosen with the true labels, are held
+    fixed and refitted, as if they had been given in advance: p is approximate, and can be too
+    small, because with permuted labels others would have been chosen. With ``retune`` the whole
+    search is repeated for each permutation, without the study's time budget, and p is exact: at
+    most alpha with a probability of at most alpha.
 
-    The final model's feature scores are compared with those of the model fitted to all samples with permuted labels.
-    ``p_value`` counts the permutations in which the same feature reaches its score; ``p_value_fwer`` those in which any
-    feature does, so that one or more features are named falsely with a probability of at most that level (maximum
-    statistic [2]_). The scores of filters are compared as they are, those of models both as they are and as shares of
-    their sum, because their scale differs between labels with and without information; see
+    The final model's feature scores are compared with those of the model fitted to all samples with
+    permuted labels. ``p_value`` counts the permutations in which the same feature reaches its
+    score; ``p_value_fwer`` those in which any feature does, so that one or more features are named
+    falsely with a probability of at most that level (maximum statistic [2]_). The scores of filters
+    are compared as they are, those of models both as they are and as shares of their sum, because
+    their scale differs between labels with and without information; see
     `raysel.numerics.permutation.feature_p_values`.
 
-    The features' p values hold if no feature has to do with the labels. Where some do, they hold for the features that
-    are independent of the labels only if the score of a feature depends on no other one, as with fisher_score and
-    f_test (``Capabilities.univariate``). Those of a model need not: its scores of other features can be higher than with
-    permuted labels, most with a weak penalty or a rare class; nor those of relieff and rrelieff, whose neighbours
-    depend on all features, most with few neighbours. Features that are ranked by places, as by mrmr, have no p values,
-    because the largest place is the same for all labels. A feature that depends on one with information
-    can get a score that no permutation reaches, and features of a model that shares its weight among many may all
-    remain undetected.
+    The features' p values hold if no feature has to do with the labels. Where some do, they hold
+    for the features that are independent of the labels only if the score of a feature depends on no
+    other one, as with fisher_score and f_test (``Capabilities.univariate``). Those of a model need
+    not: its scores of other features can be higher than with permuted labels, most with a weak
+    penalty or a rare class; nor those of relieff and rrelieff, whose neighbours depend on all
+    features, most with few neighbours. Features that are ranked by places, as by mrmr, have no p
+    values, because the largest place is the same for all labels. A feature that depends on one with
+    information can get a score that no permutation reaches, and features of a model that shares its
+    weight among many may all remain undetected.
 
-    The permutations are kept in the folder ``permutation`` of the study's directory as they are computed; a repeated
-    call computes the missing ones only. The p values are added to the study's exported ranking. Of a study that another
-    version of raysel or of a library ran, the score of the true labels is computed again, which a sentence says.
+    The permutations are kept in the folder ``permutation`` of the study's directory as they are
+    computed; a repeated call computes the missing ones only. The p values are added to the study's
+    exported ranking. Of a study that another version of raysel or of a library ran, the score of
+    the true labels is computed again, which a sentence says.
 
     Parameters
     ----------
     path : str or Path
         Directory of a finished study.
     config : str, Path or mapping, optional
-        Configuration of the study; that in the directory by default. Needed only if its solver imports code.
+        Configuration of the study; that in the directory by default. Needed only if its solver
+        imports code.
     overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration and cannot change a number, e.g. ``dataset.path`` if the data
-        have moved.
+        Values that replace those of the configuration and cannot change a number, e.g.
+        ``dataset.path`` if the data have moved.
     permutations : int, default=200
         Number of permutations, B; the smallest possible p value is 1 / (1 + B).
     retune : bool, default=False
-        Whether to repeat the whole search for each permutation, which takes B times as long as the study.
+        Whether to repeat the whole search for each permutation, which takes B times as long as the
+        study.
     seed : int, optional
         Seed of the permutations, not negative; that of the study by default.
     executor : {"serial", "ray"}, optional
@@ -266,7 +282,8 @@ def permutation_test(
     address : str, optional
         HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
     allow_mixed_versions : bool, default=False
-        Whether nodes of the cluster may compute whose versions can change numbers; the result names them.
+        Whether nodes of the cluster may compute whose versions can change numbers; the result names
+        them.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -280,8 +297,8 @@ def permutation_test(
     ConfigError, DataError
         If an argument is invalid, the data cannot be used, or no permutation changes a label.
     DirectoryError
-        If the directory holds no study or is in use, data or configuration have changed, or the permutations that are
-        kept are of another version.
+        If the directory holds no study or is in use, data or configuration have changed, or the
+        permutations that are kept are of another version.
     UnfinishedStudyError
         If the study has not finished.
     StudyError
@@ -289,8 +306,8 @@ def permutation_test(
 
     References
     ----------
-    .. [1] B. Phipson, G. K. Smyth, "Permutation P-values Should Never Be Zero", Statistical Applications in Genetics
-       and Molecular Biology 9, 2010.
+    .. [1] B. Phipson, G. K. Smyth, "Permutation P-values Should Never Be Zero", Statistical
+       Applications in Genetics and Molecular Biology 9, 2010.
     .. [2] P. H. Westfall, S. S. Young, "Resampling-Based Multiple Testing", 1993.
 
     Examples
@@ -298,7 +315,8 @@ def permutation_test(
     >>> import tempfile
     >>> from raysel import run_study
     >>> small = {
-    ...     "solver.space": {"alpha": [0.1]}, "cv.outer": 2, "cv.inner": 2, "search.executor": "serial",
+    ...     "solver.space": {"alpha": [0.1]}, "cv.outer": 2, "cv.inner": 2,
+    ...     "search.executor": "serial",
     ...     "solver.params.max_iter": 3, "evaluation.n_features": [16], "pictures": [],
     ... }
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -314,7 +332,8 @@ def permutation_test(
         or not 1 <= permutations <= MOST_PERMUTATIONS
     ):
         raise ConfigError(
-            f"permutations={permutations!r} must be a whole number from 1 to {MOST_PERMUTATIONS}, e.g. 200."
+            f"permutations={permutations!r} must be a whole number from 1 to {MOST_PERMUTATIONS},"
+            " e.g. 200."
         )
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0):
         raise ConfigError(f"seed={seed!r} must be a whole number that is not negative, e.g. 0.")
@@ -387,7 +406,8 @@ def _evaluated(
     scores = result.final.feature_scores
     solver = finished.study.solver(finished.winner.params, 0)
     by_share, places, features = _by_share(finished), solver.score_scale == "place", {}
-    # What is compared must be of one version: else the true labels' figures are those that are computed now.
+    # What is compared must be of one version: else the true labels' figures are those that are
+    # computed now.
     now = values[0] if finished.other_versions else None
     if now is not None and means[0] is not None:
         observed_mean = means[0]
@@ -428,6 +448,8 @@ def _evaluated(
 
 
 def _by_share(finished: FinishedStudy) -> bool:
-    """Return whether feature scores are compared by `feature_p_values` with their shares: all but those of filters."""
+    """Return whether feature scores are compared by `feature_p_values` with their shares: all
+    but those of filters.
+    """
     can = solver_capabilities(finished.study.config.solver.name)
     return can.predicts or can.iterates

@@ -1,4 +1,6 @@
-"""Finished study that is restored for computing, and pieces of work on it, kept in a journal of their own."""
+"""Finished study that is restored for computing, and pieces of work on it, kept in a journal of
+their own.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class FinishedStudy:
 
     @property
     def other_versions(self) -> str:
-        """Sentence on the versions that compute now, where the study's own numbers are of others."""
+        """Sentence on the versions that compute now, where the study's own numbers are of
+        others.
+        """
         return other_versions(self.result.stored.study.versions, self.record.versions)
 
     @property
@@ -91,8 +95,8 @@ def finished_study(
             lock = FileLock(directory.lock)
         except LockHeldError as error:
             raise DirectoryError(
-                f"{directory.path} is in use: its study is being resumed, or another process computes with it "
-                f"({error}). Wait until that ends."
+                f"{directory.path} is in use: its study is being resumed, or another process"
+                f" computes with it ({error}). Wait until that ends."
             ) from error
         except OSError as error:
             raise DirectoryError(
@@ -123,7 +127,9 @@ def _with_executor(
 
 @dataclass(frozen=True)
 class Work:
-    """Definition of numbered pieces of work; each depends on the study, the settings and its number only."""
+    """Definition of numbered pieces of work; each depends on the study, the settings and its
+    number only.
+    """
 
     folder: Path
     function: Callable[[Study, int], Any]
@@ -145,10 +151,12 @@ class Pieces:
 def run_pieces(
     finished: FinishedStudy, work: Work, numbers: Sequence[int], listeners: Sequence[Listener] = ()
 ) -> Pieces:
-    """Compute the pieces of these numbers that the journal does not hold, and return all of these numbers.
+    """Compute the pieces of these numbers that the journal does not hold, and return all of these
+    numbers.
 
-    A piece that failed in an earlier run is computed again. The values do not depend on the executor, the number of
-    workers, the order in which pieces end, or where earlier runs were interrupted.
+    A piece that failed in an earlier run is computed again. The values do not depend on the
+    executor, the number of workers, the order in which pieces end, or where earlier runs were
+    interrupted.
     """
     journal, header = work.folder / _JOURNAL, _header(finished, work)
     try:
@@ -170,7 +178,9 @@ def run_pieces(
 
 
 def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:
-    """Read the pieces of these numbers that have ended from a journal; of several lines of a piece the last counts."""
+    """Read the pieces of these numbers that have ended from a journal; of several lines of a
+    piece the last counts.
+    """
     wanted, by_number, mixed = set(numbers), {}, []
     for line in _pieces(folder / _JOURNAL):
         if line.get("kind") == _NODE:
@@ -198,8 +208,8 @@ def _pieces(journal: Path) -> Iterator[dict[str, Any]]:
             type(line.get("number")) is not int or ("value" in line) == ("error" in line)
         ):
             raise DirectoryError(
-                f"{journal}, line {position}: not a piece of work; restore the file from a copy, or remove the folder "
-                f"{journal.parent} to compute everything again."
+                f"{journal}, line {position}: not a piece of work; restore the file from a copy, or"
+                f" remove the folder {journal.parent} to compute everything again."
             )
         yield line
 
@@ -315,6 +325,6 @@ def all_failed(pieces: Pieces, unit: str) -> StudyError:
     """Return the error to raise if too few pieces are left for a result."""
     number, reason = next(iter(pieces.errors.items()))
     return StudyError(
-        f"{len(pieces.errors)} of {len(pieces.errors) + len(pieces.values)} {unit} failed, which leaves too few; "
-        f"number {number} first: {reason.strip().splitlines()[0]}"
+        f"{len(pieces.errors)} of {len(pieces.errors) + len(pieces.values)} {unit} failed, which"
+        f" leaves too few; number {number} first: {reason.strip().splitlines()[0]}"
     )

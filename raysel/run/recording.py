@@ -42,7 +42,9 @@ def study_record(
     data_remarks: Sequence[str] | None = None,
     versions: Mapping[str, str] | None = None,
 ) -> StudyRecord:
-    """Return the record of a study, which the journal gets first and again whenever the study is resumed."""
+    """Return the record of a study, which the journal gets first and again whenever the study is
+    resumed.
+    """
     config, data = study.config, study.dataset
     return StudyRecord(
         id=id_,
@@ -64,9 +66,11 @@ def study_record(
         constant=np.flatnonzero(data.constant).tolist(),
         untrusted=list(study.findings.untrusted),
         classes=[str(name) for name in data.classes],
-        data_remarks=[*study.data_remarks, *study.scale_remarks]
-        if data_remarks is None
-        else list(data_remarks),
+        data_remarks=(
+            [*study.data_remarks, *study.scale_remarks]
+            if data_remarks is None
+            else list(data_remarks)
+        ),
         data_files=_data_files(config.dataset),
     )
 
@@ -74,7 +78,8 @@ def study_record(
 def code_versions(study: Study) -> dict[str, str]:
     """Return the versions of the code that a study runs."""
     config = study.config
-    # The class that the configuration names, the one that is fitted, which may wrap it, the judge and the metric.
+    # The class that the configuration names, the one that is fitted, which may wrap it, the judge
+    # and the metric.
     code: list[Callable[..., Any]] = [
         *study.method_classes,
         type(study.solver(study.examples[0].params)),
@@ -126,8 +131,8 @@ def resumed_record(study: Study, before: StudyRecord, directory: Path | None = N
 def mlflow_uri(config: StudyConfig) -> str:
     """Return the tracking URI of a study's MLflow.
 
-    It is ``tracking.uri``, else the environment variable ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in the working
-    directory.
+    It is ``tracking.uri``, else the environment variable ``MLFLOW_TRACKING_URI``, else
+    ``mlflow.db`` in the working directory.
     """
     named = config.tracking.uri or keep_credentials(os.environ.get("MLFLOW_TRACKING_URI", ""))
     return absolute_uri(named or "sqlite:///mlflow.db")
@@ -136,7 +141,8 @@ def mlflow_uri(config: StudyConfig) -> str:
 def started_uri(config: StudyConfig, named_before: str | None, before: str) -> str:
     """Return the tracking URI of a study or comparison that was started before.
 
-    It stays as it was, unless the configuration names another one, or names none and ``MLFLOW_TRACKING_URI`` is set.
+    It stays as it was, unless the configuration names another one, or names none and
+    ``MLFLOW_TRACKING_URI`` is set.
     """
     named = config.tracking.uri
     is_set = named is None and bool(os.environ.get("MLFLOW_TRACKING_URI"))
@@ -149,7 +155,9 @@ def end_record(
     result: StudyResult | None = None,
     before: EndRecord | None = None,
 ) -> EndRecord:
-    """Return the record of the end of a run; the time is that of an end before if all figures are as they were then."""
+    """Return the record of the end of a run; the time is that of an end before if all figures
+    are as they were then.
+    """
     ended = max(now(), started)  # the clock of an earlier run may have been ahead
     if result is None:
         return EndRecord(status, started, ended)

@@ -24,7 +24,8 @@ from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener
 
-#: Largest number of divisions of the groups that are drawn for a pair with all classes in both halves.
+#: Largest number of divisions of the groups that are drawn for a pair with all classes in both
+#: halves.
 _MOST_DRAWS = 1000
 #: Number of parts of a quantity's values of which each half has as many samples.
 _STRATA = 5
@@ -41,7 +42,8 @@ def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
             what = f"label number {number}" if y.ndim == 2 else f"class {np.unique(y)[number]!s}"
             unit = "sample" if groups is None else "group"
             raise DataError(
-                f"{what} is that of one {unit} only, so one half of the samples would lack it; run a study without it."
+                f"{what} is that of one {unit} only, so one half of the samples would lack it; run"
+                " a study without it."
             )
 
 
@@ -50,13 +52,14 @@ def draw_halves(
 ) -> tuple[IntArray, IntArray]:
     """Draw a complementary pair: two disjoint halves of the samples, or of the groups.
 
-    Both have floor(m / 2) of the m samples, or groups, and as many of each class, up to one, or of each fifth of a
-    quantity; the class of a group is the most frequent one of its samples. Without groups, samples of several labels
-    are divided by the two folds of `raysel.evaluation.splitters.split`, which leave no sample out and whose sizes can
-    differ by more.
+    Both have floor(m / 2) of the m samples, or groups, and as many of each class, up to one, or of
+    each fifth of a quantity; the class of a group is the most frequent one of its samples. Without
+    groups, samples of several labels are divided by the two folds of
+    `raysel.evaluation.splitters.split`, which leave no sample out and whose sizes can differ by
+    more.
 
-    Groups are not divided by `split`: where their sizes differ, its folds hardly depend on the seed, so that all pairs
-    would be the same.
+    Groups are not divided by `split`: where their sizes differ, its folds hardly depend on the
+    seed, so that all pairs would be the same.
     """
     generator = np.random.default_rng(random_state)
     if is_quantity(y):
@@ -82,8 +85,8 @@ def draw_halves(
         if all(_has_all(y[half], y) for half in halves):
             return halves[0], halves[1]
     raise DataError(
-        f"{_MOST_DRAWS} random divisions of the {len(classes)} groups into halves all lack a class or label in one "
-        "half; run a study without the rarest one, or with more groups."
+        f"{_MOST_DRAWS} random divisions of the {len(classes)} groups into halves all lack a class"
+        " or label in one half; run a study without the rarest one, or with more groups."
     )
 
 
@@ -120,7 +123,8 @@ def _has_all(part: LabelArray, y: LabelArray) -> bool:
     )
 
 
-#: Number of best features of a half that are kept at least, so that another ``top`` up to it computes nothing again.
+#: Number of best features of a half that are kept at least, so that another ``top`` up to it
+#: computes nothing again.
 _KEPT = 500
 
 
@@ -137,56 +141,65 @@ def stability_selection(
     allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> StabilitySelection:
-    r"""Select the features that a finished study's winning configuration selects on most halves of the samples.
+    r"""Select the features that a finished study's winning configuration selects on most halves of
+    the samples.
 
-    The samples are split at random into pairs of disjoint halves, stratified by class and with whole groups. Scaler and
-    solver of the final model are fitted to each half with the winner's hyperparameters, and the ``top`` best features
-    with a score are selected. The share of the halves that select a feature is its selection probability :math:`\Pi`.
+    The samples are split at random into pairs of disjoint halves, stratified by class and with
+    whole groups. Scaler and solver of the final model are fitted to each half with the winner's
+    hyperparameters, and the ``top`` best features with a score are selected. The share of the
+    halves that select a feature is its selection probability :math:`\Pi`.
 
     With a half that selects at most q of p features, B pairs, a threshold :math:`\tau > 1/2` and
-    :math:`\theta = q / p`, the number V of features with :math:`\Pi \ge \tau`, although a random half selects them with
-    a probability of at most :math:`\theta`, obeys
+    :math:`\theta = q / p`, the number V of features with :math:`\Pi \ge \tau`, although a random
+    half selects them with a probability of at most :math:`\theta`, obeys
 
     .. math:: E V \le \frac{q^2}{(2 \tau - 1) p}, \quad E V \le C(\tau, B) \frac{q^2}{p}
 
-    The first bound needs no assumption about the procedure or the samples except that these are independent and of one
-    distribution (with groups or blocks: these). The second needs the share of pairs that select such a feature twice to have
-    a unimodal distribution. Neither says that such a feature has no effect on the label: this reading (Meinshausen &
-    Buehlmann 2010) needs the selections of the features without an effect to be exchangeable and no more frequent than
-    by guessing; features that depend on one with an effect count as true.
+    The first bound needs no assumption about the procedure or the samples except that these are
+    independent and of one distribution (with groups or blocks: these). The second needs the share
+    of pairs that select such a feature twice to have a unimodal distribution. Neither says that
+    such a feature has no effect on the label: this reading (Meinshausen & Buehlmann 2010) needs the
+    selections of the features without an effect to be exchangeable and no more frequent than by
+    guessing; features that depend on one with an effect count as true.
 
-    It uses all samples, also those that tested the outer folds: it judges the ranking, and no score. The configuration
-    was chosen on the same samples; the bounds are for this configuration, as if it had been given.
+    It uses all samples, also those that tested the outer folds: it judges the ranking, and no
+    score. The configuration was chosen on the same samples; the bounds are for this configuration,
+    as if it had been given.
 
-    Finished halves are kept in ``<path>/stability/journal.jsonl``: an interrupted call continues there, and a call with
-    more subsamples computes only those that are missing. The result is written to ``selection.parquet``,
-    ``selection.csv`` and ``result.json`` beside it, and the study's ranking table gets the column
-    ``selection_probability``. A study that another version of raysel or of a library ran is taken as well, which a
-    remark says.
+    Finished halves are kept in ``<path>/stability/journal.jsonl``: an interrupted call continues
+    there, and a call with more subsamples computes only those that are missing. The result is
+    written to ``selection.parquet``, ``selection.csv`` and ``result.json`` beside it, and the
+    study's ranking table gets the column ``selection_probability``. A study that another version of
+    raysel or of a library ran is taken as well, which a remark says.
 
     Parameters
     ----------
     path : str or Path
         Directory of the finished study.
     config : str, Path or mapping, optional
-        Configuration of the study; that in the directory by default. Needed only if its solver imports code.
+        Configuration of the study; that in the directory by default. Needed only if its solver
+        imports code.
     overrides : mapping of str to object, or iterable of str, default=()
-        Values that replace those of the configuration and cannot change a number, e.g. ``dataset.path`` if the data
-        have moved.
+        Values that replace those of the configuration and cannot change a number, e.g.
+        ``dataset.path`` if the data have moved.
     subsamples : int, default=100
         Number of halves, even: twice the number of pairs B. The paper recommends B = 50.
     top : int, optional
-        Largest number of features that a half selects; by default that of the final model. Where no threshold
-        bounds the false ones of so many by 1, as of all features, it is the largest for which one of 0.9 does.
+        Largest number of features that a half selects; by default that of the final model. Where no
+        threshold bounds the false ones of so many by 1, as of all features, it is the largest for
+        which one of 0.9 does.
     threshold : float, optional
-        Selection probability, above 0.5 and at most 1, from which a feature is in the set; by default the smallest
-        whose unimodal bound is at most 1 (the simple bound where there is no unimodal one), else 1.
+        Selection probability, above 0.5 and at most 1, from which a feature is in the set; by
+        default the smallest whose unimodal bound is at most 1 (the simple bound where there is no
+        unimodal one), else 1.
     executor : {"serial", "ray"}, optional
-        Where to compute; ``search.executor`` of the configuration by default. The numbers are the same.
+        Where to compute; ``search.executor`` of the configuration by default. The numbers are the
+        same.
     address : str, optional
         HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
     allow_mixed_versions : bool, default=False
-        Whether nodes of the cluster may compute whose versions can change numbers; the result names them.
+        Whether nodes of the cluster may compute whose versions can change numbers; the result names
+        them.
     progress : bool or Listener, default=True
         Whether to print a progress line, or an object that shows the progress.
 
@@ -198,18 +211,20 @@ def stability_selection(
     Raises
     ------
     ConfigError, DataError
-        If a parameter, the configuration or the data cannot be used, or a class has too few samples or groups.
+        If a parameter, the configuration or the data cannot be used, or a class has too few samples
+        or groups.
     DirectoryError
-        If the directory holds no study or is in use, cannot be written, or holds halves of another state of the study,
-        or of another version.
+        If the directory holds no study or is in use, cannot be written, or holds halves of another
+        state of the study, or of another version.
     UnfinishedStudyError
         If the study has not finished.
     StudyError
-        If the study has no final model, its method does not rank features, or fewer than two pairs of halves succeed.
+        If the study has no final model, its method does not rank features, or fewer than two pairs
+        of halves succeed.
 
     Examples
     --------
-    >>> found = stability_selection("raysel-studies/faces", subsamples=100, threshold=0.9)  # doctest: +SKIP
+    >>> found = stability_selection("raysel-studies/faces", threshold=0.9)  # doctest: +SKIP
     >>> found.thresholds()  # doctest: +SKIP
     """
     _check_numbers(subsamples, threshold)
@@ -260,7 +275,8 @@ def _check_numbers(subsamples: int, threshold: float | None) -> None:
         or subsamples % 2
     ):
         raise ConfigError(
-            f"subsamples={subsamples!r} must be an even whole number from 4 to {_MOST}: two for each pair."
+            f"subsamples={subsamples!r} must be an even whole number from 4 to {_MOST}: two for"
+            " each pair."
         )
     if threshold is not None:
         threshold_on_grid(threshold, subsamples // 2)

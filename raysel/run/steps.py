@@ -1,4 +1,6 @@
-"""Steps of a study, whether its records go to a journal or stay in memory: search, choice of the winners, noise."""
+"""Steps of a study, whether its records go to a journal or stay in memory: search, choice of the
+winners, noise.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def search(
 def winners(
     study: Study, records: Sequence[TrialRecord]
 ) -> list[tuple[OuterFold, TrialRecord, int]]:
-    """Return each outer fold with its winner and the number of configurations that no rule distinguishes from it."""
+    """Return each outer fold with its winner and the number of configurations that no rule
+    distinguishes from it.
+    """
     preference, rule = study.preference(records), study.evaluation.choose_n
     return [
         (fold, *select_winner(records, fold.name, preference, rule)) for fold in study.plan.folds

@@ -1,4 +1,6 @@
-"""Mean sample of a study's data and chosen background, kept in its directory: pictures need no data file."""
+"""Mean sample of a study's data and chosen background, kept in its directory: pictures need no
+data file.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,8 @@ def read_background(path: str | Path, layout: Layout) -> FloatArray:
     """Read the image that pictures show below a map."""
     if not layout.is_image:
         raise ConfigError(
-            f"dataset.background: {path} would be shown below a map, and the samples are neither matrices nor volumes; "
-            "leave it out, or set dataset.shape."
+            f"dataset.background: {path} would be shown below a map, and the samples are neither"
+            " matrices nor volumes; leave it out, or set dataset.shape."
         )
     try:
         values = _values(find_data_file(path, _KINDS), layout)
@@ -72,7 +74,8 @@ def read_background(path: str | Path, layout: Layout) -> FloatArray:
         values = np.repeat(values[:, :, None], layout.shape[2], axis=2)
     if values.shape != layout.shape:
         raise ConfigError(
-            f"dataset.background: {path} has the shape {values.shape}, but a sample has {layout.shape}."
+            f"dataset.background: {path} has the shape {values.shape}, but a sample has"
+            f" {layout.shape}."
         )
     image = values.astype(np.float64).ravel()
     finite = np.isfinite(image)

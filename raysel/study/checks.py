@@ -41,7 +41,9 @@ class Problems:
 
     @contextmanager
     def collect(self) -> Iterator[None]:
-        """Keep a ConfigError or DataError of the context instead of raising it; the context ends there."""
+        """Keep a ConfigError or DataError of the context instead of raising it; the context ends
+        there.
+        """
         try:
             yield
         except (ConfigError, DataError) as error:
@@ -60,7 +62,9 @@ class Problems:
 
 
 def check_method(config: StudyConfig, can: Capabilities) -> None:
-    """Check the search and the evaluation against the capabilities of the method, without the data."""
+    """Check the search and the evaluation against the capabilities of the method, without the
+    data.
+    """
     name, search, judge = config.solver.class_name, config.search, config.evaluation.estimator_name
     warn_of_name_clash(name)
     if search.method == "path" and not can.path:
@@ -68,17 +72,18 @@ def check_method(config: StudyConfig, can: Capabilities) -> None:
         raise ConfigError(f"search.method path: {name} has no path ({able} has); use grid.")
     if search.early_stopping and not can.iterates:
         raise ConfigError(
-            f"search.early_stopping compares scores after some iterations, and {name} is solved in one step: leave it "
-            f"out, or use one of {able_solvers(lambda c: c.iterates)}."
+            f"search.early_stopping compares scores after some iterations, and {name} is solved in"
+            f" one step: leave it out, or use one of {able_solvers(lambda c: c.iterates)}."
         )
     if search.early_stopping and judge not in (NATIVE, KNN):
         raise ConfigError(
-            f"search.early_stopping needs a score at each iteration, and evaluation.estimator {judge} is scored at the "
-            "last one only: use knn or native."
+            "search.early_stopping needs a score at each iteration, and evaluation.estimator"
+            f" {judge} is scored at the last one only: use knn or native."
         )
     if config.solver.importance and (issubclass(solver_class(name), Estimator) or not can.predicts):
         raise ConfigError(
-            f"solver.importance is for scikit-learn's classifiers and regressors, and {name} is none; leave it out."
+            f"solver.importance is for scikit-learn's classifiers and regressors, and {name} is"
+            " none; leave it out."
         )
     if can.ranks is not None:  # else checked by trial fits
         check_judge(judge, name, can.ranks, can.predicts)
@@ -131,9 +136,9 @@ def check_judge(judge: str, name: str, ranks: bool, predicts: bool) -> None:
     """Check that a method does what its judge needs: rank the features, or predict by itself."""
     if not ranks and not predicts:
         raise ConfigError(
-            f"solver.name: {name} neither predicts nor ranks features: it has no `predict` and, once fitted, no coef_, "
-            "feature_importances_, scores_, ranking_ or get_support with one number per feature; name a classifier or a "
-            "selector."
+            f"solver.name: {name} neither predicts nor ranks features: it has no `predict` and,"
+            " once fitted, no coef_, feature_importances_, scores_, ranking_ or get_support with"
+            " one number per feature; name a classifier or a selector."
         )
     if judge == NATIVE and not predicts:
         raise ConfigError(
@@ -157,17 +162,18 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
     if dataset.is_regression and QUANTITIES not in can.targets:
         able = able_solvers(lambda c: QUANTITIES in c.targets)
         raise ConfigError(
-            f"solver.name: {name} takes classes, and the label of {dataset.name} is a quantity; {able} and "
-            "scikit-learn's regressors take quantities; for classes set dataset.task: classification, or cut the "
-            "quantity into ranges."
+            f"solver.name: {name} takes classes, and the label of {dataset.name} is a quantity;"
+            f" {able} and scikit-learn's regressors take quantities; for classes set dataset.task:"
+            " classification, or cut the quantity into ranges."
         )
     if not dataset.is_regression and can.targets == {QUANTITIES}:
         able = able_solvers(lambda c: CLASSES in c.targets)
         raise ConfigError(
-            f"solver.name: {name} takes quantities, and the label of {dataset.name} is a class; {able} take classes; "
-            "if the label is a quantity, set dataset.task: regression."
+            f"solver.name: {name} takes quantities, and the label of {dataset.name} is a class;"
+            f" {able} take classes; if the label is a quantity, set dataset.task: regression."
         )
-    # Of a class in scikit-learn's style a trial fit says it: those that wrap another one do not know.
+    # Of a class in scikit-learn's style a trial fit says it: those that wrap another one do not
+    # know.
     if dataset.is_multilabel and not can.multilabel and can.ranks is not None:
         raise one_label_only(name)
     judge = config.evaluation.estimator_name
@@ -187,14 +193,16 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
         able = able_solvers(lambda c: layout in c.layouts)
         described = dataset.layout.describe()
         raise ConfigError(
-            f"solver.name: {name} does not take the layout {layout} of {dataset.name} ({described}); {able} do."
+            f"solver.name: {name} does not take the layout {layout} of {dataset.name}"
+            f" ({described}); {able} do."
         )
     make_scaler(str(config.dataset.scaling), dataset.layout)
     by_variance = name == "variance" or name.endswith(".VarianceThreshold")
     if by_variance and config.dataset.scaling == "zscore":
         raise ConfigError(
-            f"solver.name: {name} ranks by what dataset.scaling zscore makes equal, so that rounding errors alone "
-            "would order the features; set dataset.scaling: none, or minmax."
+            f"solver.name: {name} ranks by what dataset.scaling zscore makes equal, so that"
+            " rounding errors alone would order the features; set dataset.scaling: none, or"
+            " minmax."
         )
 
 
@@ -202,17 +210,20 @@ def one_label_only(name: str) -> ConfigError:
     """Return the error of a method of one label on an indicator of several."""
     able = able_solvers(lambda c: c.multilabel)
     return ConfigError(
-        f"solver.name: {name} takes one label per sample, and y is an indicator; {able} take several, and so does "
-        "sklearn.multioutput.MultiOutputClassifier around a classifier."
+        f"solver.name: {name} takes one label per sample, and y is an indicator; {able} take"
+        " several, and so does sklearn.multioutput.MultiOutputClassifier around a classifier."
     )
 
 
 def refuse_importance(key: str) -> None:
-    """Refuse permutation importance, whose folds are of single samples, where a key keeps samples together."""
+    """Refuse permutation importance, whose folds are of single samples, where a key keeps
+    samples together.
+    """
     raise ConfigError(
-        f"permutation importance is measured on folds of single samples, and {key} keeps samples together, of which a "
-        "model would be rewarded for what it learns by heart; take a method with weights of its own, e.g. linear_svm "
-        "or sklearn.ensemble.RandomForestClassifier, and leave the importance out."
+        f"permutation importance is measured on folds of single samples, and {key} keeps samples"
+        " together, of which a model would be rewarded for what it learns by heart; take a method"
+        " with weights of its own, e.g. linear_svm or sklearn.ensemble.RandomForestClassifier, and"
+        " leave the importance out."
     )
 
 
@@ -231,25 +242,27 @@ def _check_stored(config: StudyConfig, can: Capabilities) -> None:
     if not can.in_blocks:
         able = able_solvers(lambda c: c.in_blocks)
         raise ConfigError(
-            f"dataset.in_memory: {name} is fitted to samples in memory; leave the key out, or use one of {able}."
+            f"dataset.in_memory: {name} is fitted to samples in memory; leave the key out, or use"
+            f" one of {able}."
         )
     if judge != NATIVE:
         raise ConfigError(
-            f"dataset.in_memory: evaluation.estimator {judge} is fitted to samples in memory; leave the key out, or "
-            "use native, the prediction of the method itself."
+            f"dataset.in_memory: evaluation.estimator {judge} is fitted to samples in memory; leave"
+            " the key out, or use native, the prediction of the method itself."
         )
     if search.early_stopping:
         raise ConfigError(
-            "dataset.in_memory: search.early_stopping needs a score at each iteration, and samples that stay in their "
-            "file are scored at the last one only; leave one of the two out."
+            "dataset.in_memory: search.early_stopping needs a score at each iteration, and samples"
+            " that stay in their file are scored at the last one only; leave one of the two out."
         )
 
 
 def _check_values(dataset: Dataset) -> None:
     if dataset.constant.all():
         raise DataError(
-            f"{dataset.name}: all {dataset.n_features} features are constant, so none tells anything of the label; "
-            "check that the file holds measurements, and that they were read as such."
+            f"{dataset.name}: all {dataset.n_features} features are constant, so none tells"
+            " anything of the label; check that the file holds measurements, and that they were"
+            " read as such."
         )
     for part in parts(dataset.excerpt):
         largest = np.maximum(part.X.max(axis=0), -part.X.min(axis=0))
@@ -258,21 +271,22 @@ def _check_values(dataset: Dataset) -> None:
         if largest.max() > _LARGEST:
             column = int(largest.argmax())
             raise DataError(
-                f"{dataset.name}: column '{part.names[column]}' holds values up to {largest[column]:.3g}, whose "
-                f"squares overflow: divide it so that they are below {_LARGEST:g}, mark missing values as such, or "
-                "list the column in dataset.drop."
+                f"{dataset.name}: column '{part.names[column]}' holds values up to"
+                f" {largest[column]:.3g}, whose squares overflow: divide it so that they are below"
+                f" {_LARGEST:g}, mark missing values as such, or list the column in dataset.drop."
             )
         ranges = part.X.max(axis=0) - part.X.min(axis=0)
         if (vanishing := (ranges > 0) & (ranges < _SMALLEST)).any():
             column = int(vanishing.argmax())
             raise DataError(
-                f"{dataset.name}: column '{part.names[column]}' has values at most {ranges[column]:.3g} apart, whose "
-                "squares vanish: give it in another unit, or list it in dataset.drop."
+                f"{dataset.name}: column '{part.names[column]}' has values at most"
+                f" {ranges[column]:.3g} apart, whose squares vanish: give it in another unit, or"
+                " list it in dataset.drop."
             )
     if dataset.is_regression and 0 < (apart := float(np.ptp(dataset.y, axis=0).min())) < _SMALLEST:
         raise DataError(
-            f"{dataset.name}: the values of the label are at most {apart:.3g} apart, whose squares vanish: give it in "
-            "another unit."
+            f"{dataset.name}: the values of the label are at most {apart:.3g} apart, whose squares"
+            " vanish: give it in another unit."
         )
 
 
@@ -283,14 +297,15 @@ def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
         return
     if dataset.layout.is_multitask:
         raise ConfigError(
-            f"evaluation.estimator {settings.estimator_name} needs one feature space; several tasks take `native`."
+            f"evaluation.estimator {settings.estimator_name} needs one feature space; several tasks"
+            " take `native`."
         )
     d = dataset.n_features - dataset.layout.n_beside
     if settings.n_features[-1] > d:
         fitting = [*(n for n in settings.n_features if n < d), d]
         raise ConfigError(
-            f"evaluation.n_features: {settings.n_features[-1]} exceeds the {d} features of {dataset.name}; set e.g. "
-            f"evaluation.n_features: {fitting}."
+            f"evaluation.n_features: {settings.n_features[-1]} exceeds the {d} features of"
+            f" {dataset.name}; set e.g. evaluation.n_features: {fitting}."
         )
 
 
@@ -300,9 +315,9 @@ def check_folds(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None
         n, d = min(len(train) for train, _ in plan.training_sets()), dataset.n_features
         if n <= d:
             raise ConfigError(
-                f"dataset.in_memory: the smallest training set has {n} samples and {dataset.name} {d} features; what a "
-                "fit keeps in place of the samples is no smaller unless there are more samples than features: leave "
-                "the key out."
+                f"dataset.in_memory: the smallest training set has {n} samples and {dataset.name}"
+                f" {d} features; what a fit keeps in place of the samples is no smaller unless"
+                " there are more samples than features: leave the key out."
             )
     for key, name in metrics_of(config):
         _check_single(key, name, dataset, plan)
@@ -312,9 +327,10 @@ def check_folds(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None
         for where, rows in plan.held_out():
             if missing := _missing(dataset, rows):
                 raise ConfigError(
-                    f"{key}: {name} is undefined where a class is missing, and {where} have {missing}; set fewer "
-                    f"cv.outer or cv.inner folds{whole}, or take a metric that is defined there, e.g. "
-                    f"{'macro_f1' if dataset.is_multilabel else 'balanced_accuracy'}."
+                    f"{key}: {name} is undefined where a class is missing, and {where} have"
+                    f" {missing}; set fewer cv.outer or cv.inner folds{whole}, or take a metric"
+                    " that is defined there, e.g."
+                    f" {'macro_f1' if dataset.is_multilabel else 'balanced_accuracy'}."
                 )
 
 
@@ -326,13 +342,15 @@ def _check_single(key: str, name: str, dataset: Dataset, plan: NestedPlan) -> No
         if len(rows) == 1:
             instead = "neg_mae" if dataset.is_regression else "accuracy"
             raise ConfigError(
-                f"{key}: {name} needs several samples, and {where} are one: take a metric that is a mean over samples, "
-                f"e.g. {instead}, or set fewer cv.outer or cv.inner folds."
+                f"{key}: {name} needs several samples, and {where} are one: take a metric that is a"
+                f" mean over samples, e.g. {instead}, or set fewer cv.outer or cv.inner folds."
             )
 
 
 def _missing(dataset: Dataset, rows: IntArray) -> str:
-    """Describe a class that samples lack, or a label that all or none of them have; empty if there is none."""
+    """Describe a class that samples lack, or a label that all or none of them have; empty if
+    there is none.
+    """
     y = dataset.y[rows]
     if y.ndim == 1:
         lacking = np.setdiff1d(dataset.y, y)
@@ -350,7 +368,9 @@ def check_parameters(
     solvers: Iterable[tuple[str, Estimator]],
     preparation: Preparation | None = None,
 ) -> None:
-    """Check the parameters of a method against the number and the arrangement of the features, as prepared."""
+    """Check the parameters of a method against the number and the arrangement of the features,
+    as prepared.
+    """
     n_columns = dataset.n_features if preparation is None else len(preparation.origin_)
     for name, solver in solvers:
         try:
@@ -368,7 +388,7 @@ def _of_plain_columns(config: StudyConfig, dataset: Dataset, solver: Estimator) 
     if len(dataset.layout.grid) != 1 or "shape" not in solver.layout_parameters:
         return ""
     return (
-        f" The samples of {dataset.name} are plain columns, and {config.solver.class_name} is for arrays: if they are "
-        "images, set dataset.shape to [height, width]; else use a solver for tables, e.g. solver: {name: rfs}, "
-        "fisher_score or linear_svm."
+        f" The samples of {dataset.name} are plain columns, and {config.solver.class_name} is for"
+        " arrays: if they are images, set dataset.shape to [height, width]; else use a solver for"
+        " tables, e.g. solver: {name: rfs}, fisher_score or linear_svm."
     )

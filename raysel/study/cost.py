@@ -28,15 +28,18 @@ from raysel.study.definition import Study
 
 #: A pilot fit is stopped after this many seconds of processor time.
 _PILOT_SECONDS = 2.0
-#: Most pilot fits that do not fail; neither a third one nor the references begin after this many seconds.
+#: Most pilot fits that do not fail; neither a third one nor the references begin after this many
+#: seconds.
 _MOST_PILOTS, _MORE_SECONDS = 5, 1.0
 #: Largest number of preparations that are timed if the preparation depends on parameters.
 _MOST_PREPARED = 2
-#: Where a pilot fit fails, other configurations are tried for this many seconds, to name those that fail as well.
+#: Where a pilot fit fails, other configurations are tried for this many seconds, to name those that
+#: fail as well.
 _MOST_SECONDS = 10.0
 #: Seconds to import and start Ray with its first workers, measured on two idle cores.
 RAY_SECONDS = 8.0
-#: Seconds to write traces, ranking, pictures and model and to finish the upload to MLflow, measured likewise.
+#: Seconds to write traces, ranking, pictures and model and to finish the upload to MLflow, measured
+#: likewise.
 _END_SECONDS = 6.0
 #: Bytes by which a peak that was just restarted may exceed the memory in use.
 _PEAK_TOLERANCE = 2**20
@@ -46,14 +49,17 @@ _PEAK_TOLERANCE = 2**20
 class CostEstimate:
     """Estimated time and memory of a study."""
 
-    #: Seconds of all fits and references of the study if one trial runs at a time and nothing else uses the processors:
-    #: from the processor time of pilot fits, or from their elapsed time where several threads take less.
+    #: Seconds of all fits and references of the study if one trial runs at a time and nothing else
+    #: uses the processors: from the processor time of pilot fits, or from their elapsed time where
+    #: several threads take less.
     seconds: float | None
     #: Those of the references among them; 0 where they were not measured.
     reference_seconds: float
-    #: Elapsed seconds of what does not depend on the fits: writing the results and finishing the upload.
+    #: Elapsed seconds of what does not depend on the fits: writing the results and finishing the
+    #: upload.
     end_seconds: float
-    #: Mean seconds to fit and score a configuration on the largest inner training set; None as for ``seconds``.
+    #: Mean seconds to fit and score a configuration on the largest inner training set; None as for
+    #: ``seconds``.
     fit_seconds: float | None
     at_most: bool
     #: What is known of the pilot fit that makes ``seconds`` None; empty if none does.
@@ -62,15 +68,17 @@ class CostEstimate:
     #: Bytes of all prepared folds.
     prepared_bytes: int
     n_fits: int
-    #: Largest number of bytes that a pilot fit, with its scores, needed beside the prepared fold; each trial that runs
-    #: at once needs them.
+    #: Largest number of bytes that a pilot fit, with its scores, needed beside the prepared fold;
+    #: each trial that runs at once needs them.
     fit_bytes: int | None
     #: Numbers of features with which the estimator fails on the largest inner training set.
     failing: Sequence[FailingNumbers] = ()
 
 
 def with_executor(study: Study, cost: CostEstimate) -> Study:
-    """Return a study with what ``search.executor`` auto stands for: serial if all fits take less than Ray's start."""
+    """Return a study with what ``search.executor`` auto stands for: serial if all fits take less
+    than Ray's start.
+    """
     small = (
         cost.seconds is not None
         and cost.seconds < RAY_SECONDS
@@ -80,23 +88,30 @@ def with_executor(study: Study, cost: CostEstimate) -> Study:
 
 
 def executor_sentence(study: Study, cost: CostEstimate) -> str:
-    """Return what ``search.executor`` auto stands for, and why; empty where the configuration says it."""
+    """Return what ``search.executor`` auto stands for, and why; empty where the configuration
+    says it.
+    """
     if study.config.search.executor != "auto":
         return ""
     why = "the time of all fits is not known"
     if cost.seconds is not None:
         more = "less" if cost.seconds < RAY_SECONDS else "not less"
-        why = f"all fits take about {max(1, round(cost.seconds))} s, {more} than the {RAY_SECONDS:.0f} s of Ray's start"
+        why = (
+            f"all fits take about {max(1, round(cost.seconds))} s, {more} than the"
+            f" {RAY_SECONDS:.0f} s of Ray's start"
+        )
     why = "search.resources are for ray" if study.config.search.resources else why
     return f"search.executor auto is {study.executor}: {why}"
 
 
 def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
-    """Estimate the cost of a study from pilot fits of the first, the last and some configurations between them.
+    """Estimate the cost of a study from pilot fits of the first, the last and some configurations
+    between them.
 
-    The pilot fits use the largest inner training set and take a few seconds at most. The cost of a fit is assumed to
-    be proportional to the number of training samples. A pilot fit that has not ended by then needs as many iterations
-    as the decrease of its duality gap tells, else as many as the longest of the others.
+    The pilot fits use the largest inner training set and take a few seconds at most. The cost of a
+    fit is assumed to be proportional to the number of training samples. A pilot fit that has not
+    ended by then needs as many iterations as the decrease of its duality gap tells, else as many as
+    the longest of the others.
     """
     fold, number = study.largest
     n_examples = len(study.examples)
@@ -145,8 +160,8 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         judged = all(isinstance(error, EstimatorError) for error in errors.values())
         key = "evaluation.estimator or evaluation.n_features" if judged else "solver"
         raise ConfigError(
-            f"{key}: {few} on the {len(fold.inner[number].train)} samples of the largest inner training set: "
-            f"{name}: {first}"
+            f"{key}: {few} on the {len(fold.inner[number].train)} samples of the largest inner"
+            f" training set: {name}: {first}"
         )
     share = max(0, study.n_trials - n_done) / study.n_trials
     n_refits, n_tried = len(study.plan.folds), study.n_configurations * share
@@ -187,7 +202,9 @@ def _told(error: Exception) -> str:
 
 
 def _reference_seconds(study: Study, data: FoldData | None) -> float:
-    """Seconds to score the references of all outer folds, from those of an inner training set by one setting."""
+    """Seconds to score the references of all outer folds, from those of an inner training set by
+    one setting.
+    """
     evaluation = study.evaluation
     if evaluation.references is not True or evaluation.is_native or data is None:
         return 0.0
@@ -217,14 +234,18 @@ def _reference_seconds(study: Study, data: FoldData | None) -> float:
 
 
 def _importance_seconds(study: Study, pilot: _Pilot, data: FoldData | None) -> float:
-    """Seconds by which a refit takes longer than a fit of a trial, because it ranks by permutation."""
+    """Seconds by which a refit takes longer than a fit of a trial, because it ranks by
+    permutation.
+    """
     if not study.config.solver.importance or not study.evaluation.is_native or data is None:
         return 0.0
     return _ranking_seconds(pilot.solver, pilot.seconds, data)
 
 
 def _ranking_seconds(fitted: Estimator, seconds: float, data: FoldData) -> float:
-    """Seconds to rank by permutation, from those of a fit and of the predictions of a fifth of the samples."""
+    """Seconds to rank by permutation, from those of a fit and of the predictions of a fifth of
+    the samples.
+    """
     predictions: list[float] = []
     some = data.X_train[: max(1, len(data.X_train) // 5)]
     while len(predictions) < 30 and sum(predictions[1:]) < 0.2:  # the first one loads code
@@ -236,7 +257,9 @@ def _ranking_seconds(fitted: Estimator, seconds: float, data: FoldData) -> float
 
 @dataclass(frozen=True)
 class _Pilot:
-    """One pilot fit: its time, its iterations, whether it ended by itself, its duality gaps and its memory."""
+    """One pilot fit: its time, its iterations, whether it ended by itself, its duality gaps and
+    its memory.
+    """
 
     seconds: float
     n_iter: int
@@ -250,12 +273,14 @@ class _Pilot:
     @property
     def progress(self) -> str:
         return (
-            f"after {self.n_iter} of at most {self.solver.max_steps} iterations, {self.seconds:.3g} s, a pilot fit had "
-            "not ended, and nothing tells how many it needs"
+            f"after {self.n_iter} of at most {self.solver.max_steps} iterations, {self.seconds:.3g}"
+            " s, a pilot fit had not ended, and nothing tells how many it needs"
         )
 
     def total(self, n_other: int | None) -> float | None:
-        """Return the seconds of the whole fit, where ``n_other`` iterations ended another one; None if unknown."""
+        """Return the seconds of the whole fit, where ``n_other`` iterations ended another one;
+        None if unknown.
+        """
         if self.ended:
             return self.seconds
         needed, gaps = None, [gap for gap in self.gaps if gap > 0]
@@ -304,13 +329,17 @@ def _pilot(study: Study, example: Configuration, data: FoldData | None) -> _Pilo
 
 
 def _stopwatch() -> Callable[[], float]:
-    """Return a function that tells the seconds since now: of the processor, or elapsed where threads take less."""
+    """Return a function that tells the seconds since now: of the processor, or elapsed where
+    threads take less.
+    """
     processor, wall = time.process_time(), time.perf_counter()
     return lambda: min(time.process_time() - processor, time.perf_counter() - wall)
 
 
 def _restart_peak() -> int | None:
-    """Restart the measurement of this process's peak memory and return its memory; None where that is not allowed."""
+    """Restart the measurement of this process's peak memory and return its memory; None where
+    that is not allowed.
+    """
     with suppress(OSError, AttributeError):  # not the GNU C library
         # Freed memory that the process keeps would be taken again without a trace.
         ctypes.CDLL(None).malloc_trim(0)

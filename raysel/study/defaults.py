@@ -1,4 +1,6 @@
-"""Defaults of what scores a study, by layout and target, where its configuration names no estimator or no metric."""
+"""Defaults of what scores a study, by layout and target, where its configuration names no
+estimator or no metric.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, RIDGE
 from raysel.numerics.metrics import OUT_OF_SAMPLE_R2
 
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
-#: Layout whose ranked features a linear SVM scores; of arrays, as of images, the nearest neighbour does so. Both are
-#: measured in experiments/claims/defaults.
+#: Layout whose ranked features a linear SVM scores; of arrays, as of images, the nearest neighbour
+#: does so. Both are measured in experiments/claims/defaults.
 _TABLE: Final = "table"
 
 
@@ -42,7 +44,9 @@ def with_defaults(config: StudyConfig, dataset: Dataset) -> StudyConfig:
 
 
 def _estimator(config: StudyConfig, dataset: Dataset) -> str:
-    """Return the estimator of a study that names none: the method itself where no number of features is given."""
+    """Return the estimator of a study that names none: the method itself where no number of
+    features is given.
+    """
     if not config.evaluation.n_features:
         return NATIVE
     chosen = default_estimator(dataset)

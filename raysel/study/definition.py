@@ -62,8 +62,8 @@ class Study:
     configurations: tuple[Configuration, ...]
     findings: Findings = field(default_factory=Findings)
     own: Dataset | None = None
-    #: Image that pictures show below maps, the value of each cell of a sample's array; None: the mean sample;
-    #: shape (n_cells,).
+    #: Image that pictures show below maps, the value of each cell of a sample's array; None: the
+    #: mean sample; shape (n_cells,).
     background: FloatArray | None = None
     #: Estimator that is given as an object; None: that of ``solver.name``.
     template: Template | None = None
@@ -84,7 +84,9 @@ class Study:
         like: Study | None = None,
         own: Dataset | None = None,
     ) -> Study:
-        """Load the data, draw the folds, list the configurations, and check them against each other."""
+        """Load the data, draw the folds, list the configurations, and check them against each
+        other.
+        """
         dataset = like.dataset if like and like.reads_alike(config) else load_data(config, own)
         scaling = config.dataset.scaling or dataset.layout.default_scaling
         found: dict[str, Any] = {"scaling": scaling}
@@ -129,7 +131,8 @@ class Study:
         *,
         saved: bool = True,
     ) -> Study:
-        """Return the study with folds and configurations, after it has checked all against each other.
+        """Return the study with folds and configurations, after it has checked all against each
+        other.
 
         Whether its models can be ``saved`` is not found out for a study that saves none.
         """
@@ -202,7 +205,9 @@ class Study:
         return replace(self, config=self.config.model_copy(update={"dataset": section}), own=None)
 
     def reads_alike(self, config: StudyConfig) -> bool:
-        """Return whether a configuration reads the same data as this study, whatever their scaling."""
+        """Return whether a configuration reads the same data as this study, whatever their
+        scaling.
+        """
         same: dict[str, Any] = {"scaling": self.config.dataset.scaling}
         if config.dataset.task is None:  # found in this study
             same["task"] = self.config.dataset.task
@@ -219,7 +224,10 @@ class Study:
         if excerpt.n_samples == n:
             of_batches = batch_remarks(self.preparation(), self.dataset, self.plan)
             return [*data_remarks(excerpt, self.plan), *of_batches, *of_copies]
-        looked_at = f"Remarks on the data are of {excerpt.n_samples} of the {n} samples, which stay in their file."
+        looked_at = (
+            f"Remarks on the data are of {excerpt.n_samples} of the {n} samples, which stay in"
+            " their file."
+        )
         return [looked_at, *data_remarks(excerpt), *of_copies]
 
     @property
@@ -240,12 +248,16 @@ class Study:
 
     @property
     def kept_whole(self) -> LabelArray | None:
-        """Group, or block of consecutive rows, of each sample, which stays whole in all splits; None without."""
+        """Group, or block of consecutive rows, of each sample, which stays whole in all splits;
+        None without.
+        """
         return self.dataset.groups if self.block_numbers is None else self.block_numbers
 
     @cached_property
     def examples(self) -> Sequence[Configuration]:
-        """Representative configurations: the list, or the corners of the space if the search proposes them."""
+        """Representative configurations: the list, or the corners of the space if the search
+        proposes them.
+        """
         return self.configurations or corners(self.config.solver.params, self.config.solver.space)
 
     @cached_property
@@ -274,8 +286,8 @@ class Study:
     ) -> Estimator:
         """Return an unfitted solver with the given parameters, for the layout of the study's data.
 
-        Without a ``random_state`` it has the study's seed: a class may refuse None, which would also draw from NumPy's
-        global generator.
+        Without a ``random_state`` it has the study's seed: a class may refuse None, which would
+        also draw from NumPy's global generator.
         """
         random_state = self.config.seed if random_state is None else random_state
         if self.template is not None:
@@ -286,13 +298,17 @@ class Study:
         )
 
     def trial_solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
-        """Return an unfitted solver for a trial: ranking by permutation would only cost time where none is scored."""
+        """Return an unfitted solver for a trial: ranking by permutation would only cost time
+        where none is scored.
+        """
         return self.solver(params, random_state, ranked=not self.evaluation.is_native)
 
     def preference(
         self, records: Iterable[TrialRecord]
     ) -> dict[str, tuple[tuple[float, ...], int]]:
-        """Return complexity and place in the search of each trial's configuration, by the trial's id."""
+        """Return complexity and place in the search of each trial's configuration, by the
+        trial's id.
+        """
         listed = {
             configuration.id: number for number, configuration in enumerate(self.configurations)
         }
@@ -340,9 +356,11 @@ class Study:
             tasks,
             settings.report,
             settings.rule,
-            settings.references
-            if self.config.dataset.in_memory
-            else settings.references and "chance",
+            (
+                settings.references
+                if self.config.dataset.in_memory
+                else settings.references and "chance"
+            ),
             judge.params,
             judge.settings,
             not self.config.dataset.in_memory,
@@ -351,7 +369,9 @@ class Study:
 
     @property
     def redundancy_sizes(self) -> tuple[int, ...]:
-        """Numbers of best features whose redundancy is recorded: ``evaluation.n_features``, else the default top."""
+        """Numbers of best features whose redundancy is recorded: ``evaluation.n_features``, else
+        the default top.
+        """
         return self.config.evaluation.n_features or (self.default_top,)
 
     @property
@@ -380,7 +400,9 @@ class Study:
         return examples
 
     def fold_data(self, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
-        """Scale and prepare one inner fold for all configurations with the same `prepare_key` as these parameters."""
+        """Scale and prepare one inner fold for all configurations with the same `prepare_key` as
+        these parameters.
+        """
         return make_fold_data(
             self.dataset.X,
             self.dataset.y,
@@ -398,7 +420,9 @@ class Study:
 
     @property
     def n_trials(self) -> int:
-        """Number of trials: inner training sets on a path, else configurations, times outer folds if adaptive."""
+        """Number of trials: inner training sets on a path, else configurations, times outer
+        folds if adaptive.
+        """
         if self.config.search.method == "path":
             return self.n_inner
         return self.n_configurations * (len(self.plan.folds) if self.config.search.adaptive else 1)
@@ -410,12 +434,16 @@ class Study:
 
     @property
     def largest(self) -> tuple[OuterFold, int]:
-        """Inner training set with the most samples, as its outer fold and the number of its inner fold."""
+        """Inner training set with the most samples, as its outer fold and the number of its
+        inner fold.
+        """
         return max(self.training_sets, key=lambda item: len(item[0].inner[item[1]].train))
 
     @property
     def smallest(self) -> tuple[OuterFold, int]:
-        """Inner training set with the fewest samples, as its outer fold and the number of its inner fold."""
+        """Inner training set with the fewest samples, as its outer fold and the number of its
+        inner fold.
+        """
         return min(self.training_sets, key=lambda item: len(item[0].inner[item[1]].train))
 
     @property

@@ -19,17 +19,23 @@ from threadpoolctl import threadpool_info
 from raysel.core import __version__
 from raysel.core.printing import listed
 
-#: Folders in which the wheels of numpy and scipy keep their BLAS. Other packages may load further ones.
+#: Folders in which the wheels of numpy and scipy keep their BLAS. Other packages may load further
+#: ones.
 _WHEELS = ("numpy.libs", "scipy.libs", ".dylibs")
 #: Parts of `machine_versions` that an environment variable changes, with how to set it.
 _REMEDIES = {
-    "blas": "for another kernel of OpenBLAS set OPENBLAS_CORETYPE, e.g. to Haswell, before the study starts",
+    "blas": (
+        "for another kernel of OpenBLAS set OPENBLAS_CORETYPE, e.g. to Haswell, before the study"
+        " starts"
+    ),
     "simd": "for other instructions in numpy set NPY_DISABLE_CPU_FEATURES before the study starts",
 }
 
 
 def machine_versions() -> dict[str, str]:
-    """Return what of this process can change the last bits of a number, besides raysel's own code."""
+    """Return what of this process can change the last bits of a number, besides raysel's own
+    code.
+    """
     libraries = {
         name: str(importlib.import_module(module).__version__)
         for module, name in _NUMERICAL.items()
@@ -98,7 +104,8 @@ _ROOTS = (
     "raysel.execution.serial",
     "raysel.execution.trials",
 )
-#: Modules that connect the others; hashed alone, because their imports reach all methods and what computes no number.
+#: Modules that connect the others; hashed alone, because their imports reach all methods and what
+#: computes no number.
 _WIRING = (
     "raysel.config.preparation",
     "raysel.config.space",
@@ -113,7 +120,8 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 #: Libraries whose version can change the last bits of a number, by the package that they hold.
 _NUMERICAL = {"numpy": "numpy", "scipy": "scipy", "sklearn": "scikit-learn"}
-#: Parts of `machine_versions` besides the libraries; a study may be resumed with others, which is remarked.
+#: Parts of `machine_versions` besides the libraries; a study may be resumed with others, which is
+#: remarked.
 MACHINE = ("blas", "simd", "libc")
 #: Libraries whose version is recorded for information.
 _INFORMATIVE = ("ray", "mlflow", "pyarrow")
@@ -144,13 +152,15 @@ def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Itera
         written, runs = before.get("raysel"), now.get("raysel")
         remedy = "" if written == runs else f"; to continue, install raysel {written}"
         yield (
-            "numbers: the source code of the solver, or of the validation, search or data modules, has changed "
-            f"({had} by raysel {written} -> {has} by raysel {runs}){remedy}"
+            "numbers: the source code of the solver, or of the validation, search or data modules,"
+            f" has changed ({had} by raysel {written} -> {has} by raysel {runs}){remedy}"
         )
 
 
 def other_versions(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Return a sentence on what is computed now of a study whose own numbers are of other versions; else nothing."""
+    """Return a sentence on what is computed now of a study whose own numbers are of other
+    versions; else nothing.
+    """
     names = [*_changed_libraries(before, now)]
     if before.get("numbers") != now.get("numbers"):
         names.insert(0, "raysel")
@@ -161,8 +171,8 @@ def other_versions(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     if here == there:
         here, there = f"other source code of {here}", "the former"
     return (
-        f"Computed by {here}; the study's own scores are by {there} and may differ: run it again for "
-        "both by one version."
+        f"Computed by {here}; the study's own scores are by {there} and may differ: run it again"
+        " for both by one version."
     )
 
 
@@ -176,8 +186,9 @@ def _changed_libraries(before: Mapping[str, str], now: Mapping[str, str]) -> Ite
 def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
     """Hash the source code of all modules that compute a study's numbers.
 
-    Comments, docstrings, formatting and the path of the installation do not change the hash. For a solver of another
-    distribution the name and version of that distribution are hashed; if it has none, the source of its module.
+    Comments, docstrings, formatting and the path of the installation do not change the hash. For a
+    solver of another distribution the name and version of that distribution are hashed; if it has
+    none, the source of its module.
     """
     names = {base.__module__ for item in code for base in getattr(item, "__mro__", (item,))}
     in_raysel = {name for name in names if name in _own_modules()}
@@ -190,7 +201,9 @@ def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
 
 
 def source_modules(roots: Sequence[str]) -> set[str]:
-    """Return modules of raysel and the modules that they import from packages that can change a number."""
+    """Return modules of raysel and the modules that they import from packages that can change a
+    number.
+    """
     modules: set[str] = set()
     waiting = list(roots)
     while waiting:
@@ -203,7 +216,9 @@ def source_modules(roots: Sequence[str]) -> set[str]:
 
 @cache
 def _own_module(name: str) -> tuple[tuple[str, ...], str]:
-    """Modules in the counted packages that a module imports, at its top or inside functions, and its code's hash."""
+    """Modules in the counted packages that a module imports, at its top or inside functions, and
+    its code's hash.
+    """
     tree = _tree(_own_modules()[name])
     counted = tuple(f"raysel.{package}." for package in _COUNTED)
     imports = (
@@ -249,7 +264,9 @@ def _version(distribution: str) -> str:
 
 @cache
 def _distributions() -> Mapping[str, Sequence[str]]:
-    """Names of the installed distributions by the module that they hold; listing them takes a second."""
+    """Names of the installed distributions by the module that they hold; listing them takes a
+    second.
+    """
     return packages_distributions()
 
 
@@ -281,7 +298,9 @@ def _hash(tree: ast.Module) -> str:
 
 
 def _add_words(node: ast.AST, words: list[str]) -> None:
-    """Describe a node and those below it as `ast.dump` does, in a quarter of its time, which each study waits for."""
+    """Describe a node and those below it as `ast.dump` does, in a quarter of its time, which
+    each study waits for.
+    """
     words.append(type(node).__name__)
     for name in node._fields:
         value: Any = getattr(node, name, None)

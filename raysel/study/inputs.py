@@ -1,4 +1,6 @@
-"""Data, folds and configurations of a study, as its configuration names them or a caller gives them in memory."""
+"""Data, folds and configurations of a study, as its configuration names them or a caller gives
+them in memory.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ ARRANGEMENT = (
     "exclude_classes",
     "exclude_labels",
 )
-#: Keys of ``dataset`` that `OwnData.dataset` applies, and that must not be applied again to the written file.
+#: Keys of ``dataset`` that `OwnData.dataset` applies, and that must not be applied again to the
+#: written file.
 _APPLIED = ("label", "drop", "drop_unlabelled", *ARRANGEMENT)
 
 
@@ -47,10 +50,11 @@ _APPLIED = ("label", "drop", "drop_unlabelled", *ARRANGEMENT)
 class OwnData:
     """Samples, labels and groups as a caller gives them."""
 
-    #: Samples; the columns of a frame of pandas or polars are named, and one may hold the labels, one the groups;
-    #: shape (n_samples, ...).
+    #: Samples; the columns of a frame of pandas or polars are named, and one may hold the labels,
+    #: one the groups; shape (n_samples, ...).
     X: Any = None
-    #: Labels, or an indicator; None if a column of the frame holds them; shape (n_samples,) or (n_samples, n_labels).
+    #: Labels, or an indicator; None if a column of the frame holds them; shape (n_samples,) or
+    #: (n_samples, n_labels).
     y: Any = None
     label: str | None = None
     #: Column of the frame that holds the group of each sample, or the groups; shape (n_samples,).
@@ -76,18 +80,21 @@ class OwnData:
     def _check_samples(self) -> None:
         if isinstance(self.X, str | Path):
             raise ConfigError(
-                f"X is {str(self.X)!r}: a file is named by dataset.path; give an array or a data frame."
+                f"X is {str(self.X)!r}: a file is named by dataset.path; give an array or a data"
+                " frame."
             )
         if isinstance(self.X, Dataset):
             raise ConfigError("X is a Dataset; give it as data.")
         if isinstance(self.X, Mapping):
             raise ConfigError(
-                "X is a dict: give the descriptors of the samples side by side, e.g. X=np.hstack([A, B]), and their "
-                "names and widths as dataset.modalities, e.g. {'a': A.shape[1], 'b': B.shape[1]}."
+                "X is a dict: give the descriptors of the samples side by side, e.g."
+                " X=np.hstack([A, B]), and their names and widths as dataset.modalities, e.g. {'a':"
+                " A.shape[1], 'b': B.shape[1]}."
             )
         if isinstance(self.y, str):
             raise ConfigError(
-                f"y is {self.y!r}: give the labels; label={self.y!r} names a column of a data frame."
+                f"y is {self.y!r}: give the labels; label={self.y!r} names a column of a data"
+                " frame."
             )
         if self.label is not None and self.y is not None:
             raise ConfigError(
@@ -105,7 +112,8 @@ class OwnData:
             )
         if isinstance(self.groups, str):
             raise ConfigError(
-                f"groups={self.groups!r} names a column, and X is an array; give the groups themselves."
+                f"groups={self.groups!r} names a column, and X is an array; give the groups"
+                " themselves."
             )
 
     def __bool__(self) -> bool:
@@ -121,7 +129,8 @@ class OwnData:
         for key in _OF_FILES:
             if getattr(config, key) is not None:
                 raise ConfigError(
-                    f"dataset.{key} is for files, and the samples are given in memory; leave it out."
+                    f"dataset.{key} is for files, and the samples are given in memory; leave it"
+                    " out."
                 )
         if not config.in_memory:
             raise ConfigError(
@@ -157,7 +166,8 @@ class OwnData:
             if value:
                 instead = "; give groups" if key == "cv.groups" and self.data is None else ""
                 raise ConfigError(
-                    f"{key} names columns of a table, and the samples are no table: leave it out{instead}."
+                    f"{key} names columns of a table, and the samples are no table: leave it"
+                    f" out{instead}."
                 )
         if self.data is not None:
             return raw_data(self.data)
@@ -192,7 +202,9 @@ def raw_data(dataset: Dataset) -> RawData:
 def with_data_at(
     path: str | Path, config: StudyConfig | ComparisonConfig, *, written: bool = True
 ) -> Any:
-    """Return a configuration with this ``dataset.path``, without what arranges samples if these are ``written`` so."""
+    """Return a configuration with this ``dataset.path``, without what arranges samples if these
+    are ``written`` so.
+    """
     raw = config.to_dict()
     applied = _APPLIED if written else ()
     raw["dataset"] = {key: value for key, value in raw["dataset"].items() if key not in applied} | {
@@ -217,7 +229,9 @@ def _is_frame(X: Any) -> bool:
 
 
 def _samples(X: Any) -> Any:
-    """Copy of the samples as an array, which the data set may keep, or rows of a table, which nothing changes."""
+    """Copy of the samples as an array, which the data set may keep, or rows of a table, which
+    nothing changes.
+    """
     if isinstance(X, TableRows):
         return X
     if hasattr(X, "toarray"):
@@ -252,7 +266,8 @@ def _labels(values: Any, what: str) -> LabelArray:
     ]
     if missing:
         raise DataError(
-            f"{what} has no value in row {missing[0]} (counted from 0); fill it in or remove the sample."
+            f"{what} has no value in row {missing[0]} (counted from 0); fill it in or remove the"
+            " sample."
         )
     kinds = {
         str if isinstance(value, str) else np.asarray(value).dtype.kind for value in labels.flat
@@ -269,7 +284,9 @@ def _labels(values: Any, what: str) -> LabelArray:
 
 
 def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
-    """Load the data set of a study, or join those of its tasks, or choose the modalities of one in memory."""
+    """Load the data set of a study, or join those of its tasks, or choose the modalities of one
+    in memory.
+    """
     source, groups = config.dataset, config.cv.groups
     if own is not None:
         return (
@@ -281,7 +298,8 @@ def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
         equal = groups == EQUAL_SAMPLES
         if equal and not source.in_memory:
             raise ConfigError(
-                f"dataset.in_memory: cv.groups: {EQUAL_SAMPLES} compares samples in memory; leave one of the two out."
+                f"dataset.in_memory: cv.groups: {EQUAL_SAMPLES} compares samples in memory; leave"
+                " one of the two out."
             )
         dataset = _load(source, None if equal else groups)
         return grouped_by_values(dataset) if equal else dataset
@@ -319,7 +337,8 @@ def _load(source: DatasetConfig | TaskConfig, groups: str | None) -> Dataset:
 def kept_columns(config: StudyConfig) -> list[str]:
     """Return the names of the columns that are accepted as features whatever they look like."""
     tasks, only = config.dataset.tasks or (), config.dataset.only
-    # Names of modalities that are not used here, but by other members of a comparison, are no mistake.
+    # Names of modalities that are not used here, but by other members of a comparison, are no
+    # mistake.
     kept = [
         name for name in config.dataset.keep if only is None or re.split(r"[.\[]", name)[0] in only
     ]
@@ -327,12 +346,15 @@ def kept_columns(config: StudyConfig) -> list[str]:
 
 
 def blocks_of(config: StudyConfig, dataset: Dataset) -> Blocks | None:
-    """Return the blocks of consecutive samples that a study's folds are made of; None if they are of single ones."""
+    """Return the blocks of consecutive samples that a study's folds are made of; None if they
+    are of single ones.
+    """
     if config.cv.blocks == BlocksConfig():
         return None
     if dataset.tasks is not None:
         raise DataError(
-            "cv.blocks is for one data set, and the rows of several tasks follow none of their files."
+            "cv.blocks is for one data set, and the rows of several tasks follow none of their"
+            " files."
         )
     return Blocks(**config.cv.blocks.model_dump())
 
@@ -365,7 +387,9 @@ def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> Nest
 
 
 def _n_outer(config: StudyConfig, dataset: Dataset, whole: LabelArray | None) -> int:
-    """Return the number of outer folds; one for each sample, group or block where one is left out."""
+    """Return the number of outer folds; one for each sample, group or block where one is left
+    out.
+    """
     if isinstance(config.cv.outer, int):
         return config.cv.outer
     return dataset.n_samples if whole is None else len(np.unique(whole))

@@ -1,4 +1,6 @@
-"""Preparation of a study's columns, made of its configuration and tried out before anything is computed."""
+"""Preparation of a study's columns, made of its configuration and tried out before anything is
+computed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _TRIED = 25
 
 
 def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
-    """Return the unfitted preparation of ``dataset.prepare``, of each task its own; None without steps."""
+    """Return the unfitted preparation of ``dataset.prepare``, of each task its own; None without
+    steps.
+    """
     sections: dict[str, DatasetConfig | TaskConfig] = {
         task.name: task for task in config.dataset.tasks or ()
     }
@@ -35,9 +39,9 @@ def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
     if dataset.groups is not None and missing:
         step = "residualise" if missing[0] in config.dataset.confounds else "harmonise"
         raise ConfigError(
-            f"dataset.prepare: {step}: the data have no column {missing[0]} beside the groups. It needs training samples "
-            "of every value, and cv.groups keeps those of one in one fold: leave cv.groups out for a score on the same "
-            f"values, or {step} for one on others."
+            f"dataset.prepare: {step}: the data have no column {missing[0]} beside the groups. It"
+            " needs training samples of every value, and cv.groups keeps those of one in one fold:"
+            f" leave cv.groups out for a score on the same values, or {step} for one on others."
         )
     blocks = dataset.layout.blocks()
     made: dict[str, Preparation | None] = {}
@@ -77,7 +81,9 @@ _IMPUTE = "{impute: median}"
 def prepared_parts(
     preparation: Preparation, dataset: Dataset
 ) -> Iterator[tuple[Preparation, IntArray, FloatArray]]:
-    """Yield the preparation of each task that has one with its samples: their positions and values."""
+    """Yield the preparation of each task that has one with its samples: their positions and
+    values.
+    """
     own: list[Preparation | None] = [preparation]
     if isinstance(preparation, TaskPreparation):
         own = list(preparation.preparations.values())
@@ -87,13 +93,16 @@ def prepared_parts(
 
 
 def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation:
-    """Fit a preparation to some samples, and refuse one that leaves gaps, mixes columns, or cannot be stored."""
+    """Fit a preparation to some samples, and refuse one that leaves gaps, mixes columns, or
+    cannot be stored.
+    """
     for part, rows, X in prepared_parts(preparation, dataset):
         for name, transformer, _, beside in part.steps:
             if isinstance(transformer, SiteHarmoniser) and np.isnan(X[:, beside]).any():
                 site = part.feature_names[beside[0]]
                 raise ConfigError(
-                    f"dataset.prepare: {name}: '{site}' has empty cells, and each sample is of a site."
+                    f"dataset.prepare: {name}: '{site}' has empty cells, and each sample is of a"
+                    " site."
                 )
         y = dataset.y[rows]
         few = _few(y)
@@ -108,14 +117,16 @@ def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation
                     np.flatnonzero(counts[site] > 1) if counts.max() > 1 else few
                 )  # `check_sites` names the others
         tried = X[few]
-        # Each column that lacks values somewhere lacks one here, for its gaps must be filled whatever the rows.
+        # Each column that lacks values somewhere lacks one here, for its gaps must be filled
+        # whatever the rows.
         tried[0, np.isnan(X).any(axis=0) & ~np.isnan(tried).any(axis=0)] = np.nan
         with warnings.catch_warnings(action="ignore"):
             part.fit(tried, y[few])
         if untrusted := untrusted_types(part):
             raise ConfigError(
-                f"dataset.prepare: a model file cannot hold {', '.join(untrusted)}, and it must prepare new samples; "
-                "use a transformer whose fitted attributes are arrays, numbers, text and estimators."
+                f"dataset.prepare: a model file cannot hold {', '.join(untrusted)}, and it must"
+                " prepare new samples; use a transformer whose fitted attributes are arrays,"
+                " numbers, text and estimators."
             )
     if isinstance(preparation, TaskPreparation):
         with warnings.catch_warnings(action="ignore"):
@@ -150,9 +161,12 @@ def check_sites(preparation: Preparation, dataset: Dataset, plan: NestedPlan) ->
                 of += texts[int(site)] if texts else f"{site:g}"
                 mend = "set fewer folds, leave such samples out"
                 if dataset.groups is not None:
-                    mend = "set fewer folds, leave such samples out, or cv.groups if it keeps whole sites in one fold"
+                    mend = (
+                        "set fewer folds, leave such samples out, or cv.groups if it keeps whole"
+                        " sites in one fold"
+                    )
                 raise ConfigError(
-                    "dataset.prepare: harmonise learns location and scale of each site from its training samples, and "
-                    f"a training set has {fewest} of {of}, where two are needed; {mend}, or use residualise with "
-                    f"dataset.confounds: [{column}]."
+                    "dataset.prepare: harmonise learns location and scale of each site from its"
+                    f" training samples, and a training set has {fewest} of {of}, where two are"
+                    f" needed; {mend}, or use residualise with dataset.confounds: [{column}]."
                 )

@@ -17,8 +17,8 @@ from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_records
 from raysel.tracking.records import NodeRecord, NoiseRecord, Record, SearchRecord, StudyRecord
 
-#: Keys that are not compared: the data's hash, the stored folds and the list of configurations stand for them.
-#: `flat` yields `solver.params` itself if it is empty.
+#: Keys that are not compared: the data's hash, the stored folds and the list of configurations
+#: stand for them. `flat` yields `solver.params` itself if it is empty.
 _COVERED = {
     "dataset.path",
     "dataset.labels",
@@ -91,7 +91,8 @@ class StoredStudy:
                 status = record.status
         if study is None:
             raise DirectoryError(
-                f"{place} has no record of a study; restore the file from a copy, or use another directory."
+                f"{place} has no record of a study; restore the file from a copy, or use another"
+                " directory."
             )
         unmixed = list(dict.fromkeys(mixed))
         return cls(
@@ -103,7 +104,8 @@ class StoredStudy:
         """Directory of the study."""
         if self.read_from is None:
             raise StudyError(
-                f"the study {self.study.name} is held in memory and has no files; give path to write them."
+                f"the study {self.study.name} is held in memory and has no files; give path to"
+                " write them."
             )
         return self.read_from
 
@@ -115,7 +117,9 @@ class StoredStudy:
 
     @property
     def has_lost(self) -> bool:
-        """Whether trials failed for no fault of their own, so that they run again where the study is resumed."""
+        """Whether trials failed for no fault of their own, so that they run again where the
+        study is resumed.
+        """
         return any(map(was_lost, self.trials)) or any(map(was_lost, self.paths))
 
     def is_of(self, study: Study) -> bool:
@@ -124,16 +128,20 @@ class StoredStudy:
         return before == (study.config.hash, study.dataset.content_hash)
 
     def check(self, study: Study, now: StudyRecord) -> None:
-        """Check that the study can be resumed: its results so far must be valid for the study as it is now.
+        """Check that the study can be resumed: its results so far must be valid for the study as it
+        is now.
 
-        A larger grid or more random samples are allowed, and so is a change of code that cannot change a number.
+        A larger grid or more random samples are allowed, and so is a change of code that cannot
+        change a number.
         """
         self._refuse(
             [*self._changes(study, now), *changed_versions(self.study.versions, now.versions)]
         )
 
     def check_finished(self, study: Study, now: StudyRecord) -> None:
-        """Check that something can be computed of the finished study; by other versions it may be."""
+        """Check that something can be computed of the finished study; by other versions it may
+        be.
+        """
         self._refuse([*self._changes(study, now)])
 
     def _changes(self, study: Study, now: StudyRecord) -> Iterator[str]:
@@ -145,7 +153,8 @@ class StoredStudy:
     def _refuse(self, changes: Sequence[str]) -> None:
         if changes:
             raise DirectoryError(
-                f"{self.directory.path} cannot be resumed, because these changes invalidate its results:\n"
+                f"{self.directory.path} cannot be resumed, because these changes invalidate its"
+                " results:\n"
                 + "".join(f"  {change}\n" for change in changes)
                 + "Undo the change, or start a new study in another directory."
             )
@@ -172,7 +181,10 @@ class StoredStudy:
         tried = {record.id.rpartition("-")[2] for record in self.trials}
         tried |= {id_ for record in self.paths for id_ in record.fits}
         if missing := len(tried - there):
-            yield f"solver.space or search.num_samples: {missing} of the configurations that were tried are not in it"
+            yield (
+                f"solver.space or search.num_samples: {missing} of the configurations that were"
+                " tried are not in it"
+            )
 
 
 def _run_again(
@@ -188,7 +200,9 @@ def _run_again(
 
 
 def _moved(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence if a study was resumed where processor or BLAS are others; earlier versions recorded none."""
+    """Yield a sentence if a study was resumed where processor or BLAS are others; earlier
+    versions recorded none.
+    """
     known = [name for name in MACHINE if name in before and name in now]
     changes = [
         f"{name} {before[name]} -> {now[name]}" for name in known if before[name] != now[name]

@@ -1,4 +1,6 @@
-"""Checks of a study's configurations against its training sets, by trial fits where nothing else tells."""
+"""Checks of a study's configurations against its training sets, by trial fits where nothing else
+tells.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ class Findings:
     untrusted: tuple[str, ...] = ()
     #: Whether models are written, without the method if it is not trusted.
     storable: bool = True
-    #: Estimators in them outside raysel's list, which are read only where their modules are imported.
+    #: Estimators in them outside raysel's list, which are read only where their modules are
+    #: imported.
     unlisted: tuple[str, ...] = ()
 
 
@@ -59,8 +62,9 @@ def _find_out(
     saved: bool,
 ) -> Findings:
     """Determine whether the study's method ranks features and whether its model can be saved."""
-    # raysel's own methods have what they declare, which `raysel.testing` checks. Others are fitted to a few samples,
-    # once for each combination of non-numeric parameter values; of those that iterate one iteration is computed.
+    # raysel's own methods have what they declare, which `raysel.testing` checks. Others are fitted
+    # to a few samples, once for each combination of non-numeric parameter values; of those that
+    # iterate one iteration is computed.
     name = config.solver.class_name
     if name in OWN:
         return Findings(can.ranks is not False)
@@ -95,8 +99,8 @@ def _find_out(
         raise one_label_only(name) from error
     if not tried:
         raise ConfigError(
-            f"solver.name: {name} cannot be fitted to the {len(train)} samples of the smallest training set: "
-            f"{type(error).__name__}: {error}"
+            f"solver.name: {name} cannot be fitted to the {len(train)} samples of the smallest"
+            f" training set: {type(error).__name__}: {error}"
         )
     by_permutation = config.solver.importance is not None  # takes many fits and is not tried
     ranks = {key: hasattr(solver, "scores_") or by_permutation for key, solver in tried.items()}
@@ -128,10 +132,11 @@ def _tried_judges(
     *,
     random_state: int,
 ) -> list[Any]:
-    """Fit what scores the best features to a few samples, with each setting, and return the fitted ones.
+    """Fit what scores the best features to a few samples, with each setting, and return the fitted
+    ones.
 
-    Its outputs must be those that the metrics take. A setting, or a number of features, with which it fails is left
-    out here as it is by the study, unless all fail.
+    Its outputs must be those that the metrics take. A setting, or a number of features, with which
+    it fails is left out here as it is by the study, unless all fail.
     """
     judge = judge_of(config.evaluation)
     if "." not in judge.name:
@@ -174,8 +179,8 @@ def _tried_judges(
         else:
             told = f"{type(failure).__name__}: {' '.join(str(failure).split())}"
             failures.append(
-                f"{where} cannot be fitted to the {len(train)} samples of a training set with any of "
-                f"evaluation.n_features: {told}"
+                f"{where} cannot be fitted to the {len(train)} samples of a training set with any"
+                f" of evaluation.n_features: {told}"
             )
     if not judges:
         raise ConfigError(failures[0])
@@ -186,13 +191,15 @@ def _check_output(model: Any, X: Any, y: LabelArray, measure: Metric, key: str, 
     """Check that a metric can be computed of a fitted classifier."""
     if measure.response == "predict_proba" and not hasattr(model, "predict_proba"):
         raise ConfigError(
-            f"{key}: {measure.name} needs probabilities, and {where.removeprefix('evaluation.estimator: ')} has no "
-            "predict_proba; take another estimator, or a metric of the predictions."
+            f"{key}: {measure.name} needs probabilities, and"
+            f" {where.removeprefix('evaluation.estimator: ')} has no predict_proba; take another"
+            " estimator, or a metric of the predictions."
         )
     if measure.response != "predict" and not gives_class_scores(model):
         raise ConfigError(
-            f"{key}: {measure.name} needs scores of the classes, and {where.removeprefix('evaluation.estimator: ')} "
-            "has neither decision_function nor predict_proba; take another estimator or metric."
+            f"{key}: {measure.name} needs scores of the classes, and"
+            f" {where.removeprefix('evaluation.estimator: ')} has neither decision_function nor"
+            " predict_proba; take another estimator or metric."
         )
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -210,20 +217,21 @@ def _check_is_as_declared(name: str, can: Capabilities, solver: Estimator, n_fea
     """Check what a fit has against the capabilities that its class declares."""
     if can.predicts and not hasattr(solver, "predict"):
         raise ConfigError(
-            f"solver.name: {name} declares capabilities.predicts, but has no `predict`; implement it."
+            f"solver.name: {name} declares capabilities.predicts, but has no `predict`;"
+            " implement it."
         )
     if can.ranks is None:
         return
     if can.ranks != hasattr(solver, "scores_"):
         raise ConfigError(
-            f"solver.name: {name} declares capabilities.ranks={can.ranks}, but its fit has "
-            f"{'no' if can.ranks else 'a'} `scores_`; {'set' if can.ranks else 'do not set'} it in `_updates`, or "
-            f"declare ranks={not can.ranks}."
+            f"solver.name: {name} declares capabilities.ranks={can.ranks}, but its fit has"
+            f" {'no' if can.ranks else 'a'} `scores_`; {'set' if can.ranks else 'do not set'} it in"
+            f" `_updates`, or declare ranks={not can.ranks}."
         )
     if can.ranks and np.shape(solver.scores_) != (n_features,):
         raise ConfigError(
-            f"solver.name: `scores_` of {name} has the shape {np.shape(solver.scores_)}; set one score for each of the "
-            f"{n_features} features."
+            f"solver.name: `scores_` of {name} has the shape {np.shape(solver.scores_)}; set one"
+            f" score for each of the {n_features} features."
         )
 
 
@@ -264,12 +272,13 @@ def _check_kind(name: str, estimator: Any, *, is_regression: bool) -> None:
         raise ConfigError(
             f"solver.name: {name} is a {kind}; use a classifier, a regressor or a selector."
         )
-    # It takes each value of a quantity for a class and says nothing; the other functions of classes refuse it.
+    # It takes each value of a quantity for a class and says nothing; the other functions of classes
+    # refuse it.
     parts = [estimator, *estimator.get_params(deep=True).values()]
     if is_regression and any(getattr(part, "score_func", None) is f_classif for part in parts):
         raise ConfigError(
-            f"solver.name: {name} scores by f_classif, which is for classes, and the label is a quantity; set "
-            "score_func=f_regression, or use the method f_test."
+            f"solver.name: {name} scores by f_classif, which is for classes, and the label is a"
+            " quantity; set score_func=f_regression, or use the method f_test."
         )
 
 
@@ -311,17 +320,20 @@ def check_configurations(
     random_state: int,
     saved: bool = True,
 ) -> Findings:
-    """Check configurations against the data and the extreme training sets, and determine properties of the method."""
+    """Check configurations against the data and the extreme training sets, and determine
+    properties of the method.
+    """
     if config.evaluation.estimator == KNN and config.evaluation.n_neighbors > len(train):
         raise ConfigError(
-            f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {len(train)} samples "
-            "of the smallest training set."
+            f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {len(train)}"
+            " samples of the smallest training set."
         )
     for name, solver in solvers:
         if not config.evaluation.is_native and not solver.labelled(dataset.y).all():
             raise ConfigError(
-                f"evaluation.estimator={config.evaluation.estimator_name} would take the label of unlabelled samples "
-                f"for a class ({name or config.solver.class_name}); use evaluation.estimator=native."
+                f"evaluation.estimator={config.evaluation.estimator_name} would take the label of"
+                f" unlabelled samples for a class ({name or config.solver.class_name}); use"
+                " evaluation.estimator=native."
             )
         try:
             for rows in (train, largest):
@@ -351,16 +363,20 @@ def check_configurations(
             findings, untrusted=tuple(sorted({*findings.untrusted, *of_judge})), storable=False
         )
     if config.tracking.register and not findings.storable:
-        other = ", or use evaluation.estimator knn or linear_svm, whose model needs no part of the method"
+        other = (
+            ", or use evaluation.estimator knn or linear_svm, whose model needs no part of the"
+            " method"
+        )
         raise ConfigError(
-            f"tracking.register: there will be no model to register as {config.tracking.register}: a model file "
-            f"cannot hold {', '.join(findings.untrusted)}; leave tracking.register out"
-            f"{other if findings.ranks else ''}."
+            f"tracking.register: there will be no model to register as {config.tracking.register}:"
+            f" a model file cannot hold {', '.join(findings.untrusted)}; leave tracking.register"
+            f" out{other if findings.ranks else ''}."
         )
     if config.tracking.register and findings.unlisted:
         raise ConfigError(
-            f"tracking.register: MLflow gets no model with {', '.join(findings.unlisted)}, whose code no server has; "
-            "leave it out, or register the class under the entry point raysel.estimators."
+            f"tracking.register: MLflow gets no model with {', '.join(findings.unlisted)}, whose"
+            " code no server has; leave it out, or register the class under the entry point"
+            " raysel.estimators."
         )
     return findings
 
@@ -385,7 +401,8 @@ def _of_response(config: StudyConfig, *responses: str) -> list[tuple[str, Metric
 def _check_outputs(
     config: StudyConfig, solvers: Sequence[tuple[str, Estimator]], several: bool
 ) -> None:
-    """Check that what classifies has the outputs that the metrics take; nearest neighbours have all.
+    """Check that what classifies has the outputs that the metrics take; nearest neighbours have
+    all.
 
     The samples of `several` tasks are classified by the method itself alone.
     """
@@ -402,19 +419,20 @@ def _check_outputs(
         for variant, solver in solvers if judge == NATIVE else ():
             if not gives_class_scores(solver):
                 raise ConfigError(
-                    f"{key}: {measure.name} needs scores of the classes, and {name} ({variant}) has neither "
-                    f"decision_function nor predict_proba; leave the metric out{other}."
+                    f"{key}: {measure.name} needs scores of the classes, and {name} ({variant}) has"
+                    f" neither decision_function nor predict_proba; leave the metric out{other}."
                 )
     for key, measure in _of_response(config, "predict_proba"):
         if judge == LINEAR_SVM:
             raise ConfigError(
-                f"{key}: {measure.name} needs probabilities, and the decision of evaluation.estimator linear_svm is "
-                "none: use a classifier that has them, e.g. evaluation.estimator: "
-                "sklearn.linear_model.LogisticRegression, or a metric of the decision, e.g. roc_auc for two classes."
+                f"{key}: {measure.name} needs probabilities, and the decision of"
+                " evaluation.estimator linear_svm is none: use a classifier that has them, e.g."
+                " evaluation.estimator: sklearn.linear_model.LogisticRegression, or a metric of"
+                " the decision, e.g. roc_auc for two classes."
             )
         for variant, solver in solvers if judge == NATIVE else ():
             if not hasattr(solver, "predict_proba"):
                 raise ConfigError(
-                    f"{key}: {measure.name} needs probabilities, and {name} ({variant}) has no predict_proba; "
-                    f"{instead}."
+                    f"{key}: {measure.name} needs probabilities, and {name} ({variant}) has no"
+                    f" predict_proba; {instead}."
                 )

@@ -1,7 +1,9 @@
-"""Conformance suites for methods, samplers, readers and executors, raysel's own and those of other packages.
+"""Conformance suites for methods, samplers, readers and executors, raysel's own and those of other
+packages.
 
-Each suite is a generator of checks, a `Check` has a name and is called without arguments, and `parametrize` makes
-pytest's parameters of them. A package tests its method by three lines, in a file that pytest collects:
+Each suite is a generator of checks, a `Check` has a name and is called without arguments, and
+`parametrize` makes pytest's parameters of them. A package tests its method by three lines, in a
+file that pytest collects:
 
     from raysel.testing import estimator_checks, parametrize
 

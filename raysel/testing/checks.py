@@ -1,4 +1,6 @@
-"""Named checks that raise AssertionError, pytest parameters made of them, and the small studies that they run."""
+"""Named checks that raise AssertionError, pytest parameters made of them, and the small studies
+that they run.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +133,8 @@ class Check:
 
 
 def parametrize(checks: Iterable[Check], slow: Callable[[Check], bool] | None = None) -> Any:
-    """Make a decorator that runs a test function, whose one argument is ``check``, once for each check.
+    """Make a decorator that runs a test function, whose one argument is ``check``, once for each
+    check.
 
     Parameters
     ----------
@@ -170,7 +173,9 @@ def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[
 
 @contextmanager
 def global_seeds() -> Iterator[Callable[[int], None]]:
-    """Yield a function that seeds the global generators, from which a careless subject draws; they are restored."""
+    """Yield a function that seeds the global generators, from which a careless subject draws;
+    they are restored.
+    """
     state = np.random.get_state(), random.getstate()  # noqa: NPY002
 
     def seed(number: int) -> None:
@@ -191,7 +196,9 @@ def require(condition: object, message: str) -> None:
 
 
 def require_equal(actual: object, expected: object, what: str) -> None:
-    """Raise AssertionError unless two arrays have the same shape and the same values, NaN equal to NaN."""
+    """Raise AssertionError unless two arrays have the same shape and the same values, NaN equal
+    to NaN.
+    """
     np.testing.assert_array_equal(actual, expected, err_msg=what, strict=True)
 
 
@@ -219,7 +226,9 @@ def arrays_in(value: Any) -> list[LabelArray]:
 def require_same_study(
     actual: FinishedStudy, expected: FinishedStudy, *, journals: bool = True
 ) -> None:
-    """Raise AssertionError unless two runs agree in trials, refits and models; times and stack frames are ignored."""
+    """Raise AssertionError unless two runs agree in trials, refits and models; times and stack
+    frames are ignored.
+    """
     ids = [sorted(run.trials) for run in (actual, expected)]
     require(ids[0] == ids[1], f"the trials are {ids[0]}, not {ids[1]}.")
     for id_, record in expected.trials.items():
@@ -250,7 +259,9 @@ def _arrays(model: Any) -> list[Any]:
 
 
 def _comparable(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with the last line of each traceback only, because stack frames differ between executors."""
+    """Return a record with the last line of each traceback only, because stack frames differ
+    between executors.
+    """
     folds = {
         name: {**fold, "error": fold["error"].strip().rpartition("\n")[2]}
         for name, fold in record["folds"].items()

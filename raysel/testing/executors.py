@@ -145,7 +145,9 @@ def _study(folder: Path, sections: Mapping[str, Any], **search: Any) -> Study:
 
 
 def _reference(sections: Mapping[str, Any]) -> tuple[FinishedStudy, str]:
-    """Return the study that the serial executor has run, and the text of its progress at the end."""
+    """Return the study that the serial executor has run, and the text of its progress at the
+    end.
+    """
     return _run_serially(json.dumps(sections, sort_keys=True))
 
 
@@ -168,7 +170,9 @@ def _same_numbers(make: MakeExecutor, sections: Mapping[str, Any]) -> None:
 
 
 def _resumed_anywhere(make: MakeExecutor, sections: Mapping[str, Any]) -> None:
-    """A study that is resumed from any part of its journal has the same result, and computes nothing twice."""
+    """A study that is resumed from any part of its journal has the same result, and computes
+    nothing twice.
+    """
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), sections)
         expected, _ = _reference(sections)
@@ -194,7 +198,9 @@ def _key(line: Mapping[str, Any]) -> str:
 
 
 def _failures_are_recorded(make: MakeExecutor) -> None:
-    """A trial that fails has the error of each fold, and the others have the numbers of the serial executor."""
+    """A trial that fails has the error of each fold, and the others have the numbers of the
+    serial executor.
+    """
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), STUDIES["failing"])
         actual = run_by(make(study), study, Path(folder, "run"))
@@ -215,7 +221,9 @@ def _failures_are_recorded(make: MakeExecutor) -> None:
 
 
 def _a_time_budget_ends_the_search(make: MakeExecutor) -> None:
-    """A search without time left makes no trial that is not whole, says so, and can be gone on with."""
+    """A search without time left makes no trial that is not whole, says so, and can be gone on
+    with.
+    """
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), STUDIES["grid"], time_budget=1e-6)
         plan = trial_plan(study)
@@ -229,7 +237,9 @@ def _a_time_budget_ends_the_search(make: MakeExecutor) -> None:
 
 
 def _tasks_are_independent(make: MakeExecutor) -> None:
-    """Every task ends once, with its value or its error, and one that fails does not end the others."""
+    """Every task ends once, with its value or its error, and one that fails does not end the
+    others.
+    """
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), STUDIES["grid"])
         expected = {

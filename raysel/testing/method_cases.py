@@ -29,18 +29,21 @@ class MethodCase:
     Parameters
     ----------
     name : str or type
-        Registered name, or dotted name of a class that derives from `Estimator` or is in scikit-learn's style, as in
-        ``solver.name``; or such a class itself, which must be importable.
+        Registered name, or dotted name of a class that derives from `Estimator` or is in
+        scikit-learn's style, as in ``solver.name``; or such a class itself, which must be
+        importable.
     params : mapping of str to object, default={}
-        Parameters of the constructor, without those that are set from the layout and from the study's seed.
+        Parameters of the constructor, without those that are set from the layout and from the
+        study's seed.
     varied : sequence of mapping, default=()
-        Changes of ``params`` that give further configurations: the suite compares their preparation and fits a path
-        through them.
+        Changes of ``params`` that give further configurations: the suite compares their preparation
+        and fits a path through them.
     null_params : mapping, default=None
         Change of ``params`` with which the solution is zero for any data; required if the class has
         ``is_zero_solution``.
     tolerance : float, default=1e-6
-        Largest change of a score, as a share of the largest score, if samples, classes or features are reordered.
+        Largest change of a score, as a share of the largest score, if samples, classes or features
+        are reordered.
     agreement : float, default=1.0
         Smallest share of predictions that are equal after reordering.
     objective : {"falls", "rises"} or None, default="falls"
@@ -48,11 +51,12 @@ class MethodCase:
     learns : bool, default=True
         Whether nested cross-validation of the suite's data scores above chance.
     expected_failures : mapping of str to str, default={}
-        Reason why a check fails, by a pattern of its name, e.g. ``{"feature_order[[]matri*": "starts at the first
-        columns"}``. It is an error if such a check passes. scikit-learn's checks are named
-        ``scikit-learn[check_...]``.
+        Reason why a check fails, by a pattern of its name, e.g. ``{"feature_order[[]matri*":
+        "starts at the first columns"}``. It is an error if such a check passes. scikit-learn's
+        checks are named ``scikit-learn[check_...]``.
     layout_params : mapping of {"tensor", "modalities", "tasks"} to mapping, default={}
-        Additional parameters for data of a kind of layout, e.g. the maps of two tasks of 6 and 8 columns.
+        Additional parameters for data of a kind of layout, e.g. the maps of two tasks of 6 and 8
+        columns.
 
     Examples
     --------
@@ -122,9 +126,11 @@ class Samples:
 
     name: str
     layout: Layout
-    #: Samples; for several tasks NaN outside the columns of a sample's own task; shape (n_samples, n_features).
+    #: Samples; for several tasks NaN outside the columns of a sample's own task; shape (n_samples,
+    #: n_features).
     X: FloatArray
-    #: Labels, an indicator, or quantities; shape (n_samples,), (n_samples, n_labels) or (n_samples, n_quantities).
+    #: Labels, an indicator, or quantities; shape (n_samples,), (n_samples, n_labels) or (n_samples,
+    #: n_quantities).
     y: LabelArray
 
     def __post_init__(self) -> None:
@@ -189,7 +195,9 @@ def _samples_of_quantities(case: MethodCase) -> Iterator[Samples]:
 def draw_quantities(
     name: str, layout: Layout, n_samples: int, n_quantities: int, seed: int = 0
 ) -> Samples:
-    """Draw normal samples and quantities that are linear in the first half of the columns, with noise."""
+    """Draw normal samples and quantities that are linear in the first half of the columns, with
+    noise.
+    """
     rng = np.random.default_rng(seed)
     d = layout.n_features
     X = rng.standard_normal((n_samples, d))
@@ -203,7 +211,9 @@ def draw_quantities(
 def draw(
     name: str, layout: Layout, n_samples: int, n_classes: int, text: bool = False, seed: int = 0
 ) -> Samples:
-    """Draw normal samples around a mean of each class, which differ in the first half of the columns."""
+    """Draw normal samples around a mean of each class, which differ in the first half of the
+    columns.
+    """
     rng = np.random.default_rng(seed)
     X, codes = _normal(rng, n_samples, layout.n_features, n_classes)
     return Samples(name, layout, X, _WORDS[codes] if text else codes)
@@ -270,14 +280,16 @@ def fitted(case: MethodCase, samples: Samples, **changes: Any) -> Estimator:
 
 
 def require_same_bits(actual: Estimator, expected: Estimator, X: FloatArray, what: str) -> None:
-    """Raise AssertionError unless two fits agree in scores, objectives and predictions to the last bit."""
+    """Raise AssertionError unless two fits agree in scores, objectives and predictions to the
+    last bit.
+    """
     require_equal(
         actual.objective_path_, expected.objective_path_, f"{what}: objective_path_ differs"
     )
     require(
         (actual.n_iter_, actual.converged_) == (expected.n_iter_, expected.converged_),
-        f"{what}: n_iter_ and converged_ are {actual.n_iter_} and {actual.converged_}, not {expected.n_iter_} and "
-        f"{expected.converged_}.",
+        f"{what}: n_iter_ and converged_ are {actual.n_iter_} and {actual.converged_}, not"
+        f" {expected.n_iter_} and {expected.converged_}.",
     )
     require(
         hasattr(actual, "scores_") == hasattr(expected, "scores_"),

@@ -1,4 +1,6 @@
-"""Checks of the contract: one generator that fits, what is prepared once, the seed, the proof of a zero solution."""
+"""Checks of the contract: one generator that fits, what is prepared once, the seed, the proof of
+a zero solution.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ _ROUNDING = 1e-9
 
 
 def iterate_is_fit(case: MethodCase, samples: Samples) -> None:
-    """``iterate`` yields the objectives that ``fit`` records, and its model can be used after each."""
+    """``iterate`` yields the objectives that ``fit`` records, and its model can be used after
+    each.
+    """
     whole, stepwise = fitted(case, samples), case.build(samples.layout)
     objectives: list[float] = []
     for objective in stepwise.iterate(samples.X, samples.y):
@@ -70,7 +74,9 @@ def prepared_is_the_same(case: MethodCase, samples: Samples) -> None:
 
 
 def prepared_is_shared(case: MethodCase, samples: Samples) -> None:
-    """Configurations with equal ``capabilities.prepare_parameters`` can use the same result of ``prepare``."""
+    """Configurations with equal ``capabilities.prepare_parameters`` can use the same result of
+    ``prepare``.
+    """
     prepared = case.build(samples.layout).prepare(samples.X, samples.y)
     for changes in [*case.varied, *([case.null_params] if case.null_params else [])]:
         if set(changes) & case.capabilities.prepare_parameters:
@@ -137,7 +143,9 @@ def fit_again(case: MethodCase, samples: Samples) -> None:
 
 
 def seed_decides(case: MethodCase, samples: Samples) -> None:
-    """The same ``random_state`` gives the same bits, whatever the state of NumPy's global generator."""
+    """The same ``random_state`` gives the same bits, whatever the state of NumPy's global
+    generator.
+    """
     models = []
     with global_seeds() as seed_globally:
         for seed in (1, 2):
@@ -161,12 +169,15 @@ def objective_moves_one_way(case: MethodCase, samples: Samples) -> None:
 
 
 def zero_solution_is_proved(case: MethodCase, samples: Samples) -> None:
-    """A solution that is proved to be zero is set without iterating, and iterating reaches it too."""
+    """A solution that is proved to be zero is set without iterating, and iterating reaches it
+    too.
+    """
     proves = not case.wrapped and case.cls.is_zero_solution is not Estimator.is_zero_solution
     if case.null_params is None:
         require(
             not proves,
-            "the class has is_zero_solution: give null_params, with which it holds whatever the data.",
+            "the class has is_zero_solution: give null_params, with which it holds whatever the"
+            " data.",
         )
         return
     null, some = case.build(samples.layout, **case.null_params), fitted(case, samples)
@@ -222,7 +233,9 @@ class _Rows:
 
 
 def blocks_are_the_same(case: MethodCase, samples: Samples) -> None:
-    """With ``capabilities.in_blocks`` samples that are read in blocks give the fit and the predictions of an array."""
+    """With ``capabilities.in_blocks`` samples that are read in blocks give the fit and the
+    predictions of an array.
+    """
     if not case.capabilities.in_blocks:
         return
     stored = StoredSamples(_Rows(samples.X))

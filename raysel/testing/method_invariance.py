@@ -1,4 +1,6 @@
-"""Checks that order, names, copies and model files do not matter, and that a feature of one value has no score."""
+"""Checks that order, names, copies and model files do not matter, and that a feature of one
+value has no score.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def class_names(case: MethodCase, samples: Samples) -> None:
 
 
 def class_order(case: MethodCase, samples: Samples) -> None:
-    """Classes, labels or quantities in another order, one quantity negated, give the same scores and predictions."""
+    """Classes, labels or quantities in another order, one quantity negated, give the same scores
+    and predictions.
+    """
     straight, what = fitted(case, samples), "classes in another order"
     if samples.of_quantities:
         _other_quantities(case, samples, straight)
@@ -81,7 +85,9 @@ def class_order(case: MethodCase, samples: Samples) -> None:
 
 
 def feature_order(case: MethodCase, samples: Samples) -> None:
-    """Features in another order, within the layout's parts or along its axes, give their scores in that order."""
+    """Features in another order, within the layout's parts or along its axes, give their scores
+    in that order.
+    """
     order, what = samples.layout.permutation(np.random.default_rng(6)), "features in another order"
     if (order == np.arange(len(order))).all():
         raise SkipTest("the layout has no other order of its features")
@@ -118,7 +124,9 @@ CHECKS: tuple[SamplesCheck, ...] = (
 
 
 def _renamed(samples: Samples, letters: str) -> LabelArray:
-    """The labels under other names, a letter for each in their order; a task's name stays before its labels."""
+    """The labels under other names, a letter for each in their order; a task's name stays before
+    its labels.
+    """
     labels = np.unique(samples.y)
     if not samples.layout.is_multitask:
         return np.array(list(letters))[np.searchsorted(labels, samples.y)]
@@ -131,7 +139,9 @@ def _renamed(samples: Samples, letters: str) -> LabelArray:
 
 
 def _other_quantities(case: MethodCase, samples: Samples, straight: Estimator) -> None:
-    """Compare with a fit to the quantities in another order, or to one quantity negated, each in another unit."""
+    """Compare with a fit to the quantities in another order, or to one quantity negated, each in
+    another unit.
+    """
     one = samples.y.ndim == 1
 
     def changed(y: LabelArray) -> LabelArray:
@@ -187,7 +197,9 @@ def pickle_is_the_same(case: MethodCase, samples: Samples) -> None:
 
 
 def model_file_is_the_same(case: MethodCase, samples: Samples) -> None:
-    """A model read from a file predicts and scores to the same bits, and the file contains trusted types only."""
+    """A model read from a file predicts and scores to the same bits, and the file contains
+    trusted types only.
+    """
     model = fitted(case, samples)
     with tempfile.TemporaryDirectory() as folder:
         again = _read_back(case, model, Path(folder))
@@ -217,7 +229,9 @@ def _read_back(case: MethodCase, model: Estimator, folder: Path) -> Any:
 
 
 def frames_keep_their_names(case: MethodCase, samples: Samples) -> None:
-    """A method fitted to a table stores its column names, refuses other columns, and names those of ``transform``."""
+    """A method fitted to a table stores its column names, refuses other columns, and names those
+    of ``transform``.
+    """
     columns = [f"column {i}" for i in range(samples.X.shape[1])]
     frame = pd.DataFrame(samples.X, columns=columns)
     model = fit(case.build(samples.layout), frame, samples.y)

@@ -1,4 +1,6 @@
-"""The suite of a method: every check on every data set that the method declares to take, and studies of it."""
+"""The suite of a method: every check on every data set that the method declares to take, and
+studies of it.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def study_learns(case: MethodCase) -> None:
 
 
 def study_of_permuted_labels_finds_nothing(case: MethodCase) -> None:
-    """Nested cross-validation of permuted labels scores as guesses would: nothing of a test sample is learnt."""
+    """Nested cross-validation of permuted labels scores as guesses would: nothing of a test
+    sample is learnt.
+    """
     samples = _samples(case)
     if samples.of_quantities:
         score = _nested_r2(case, samples, np.random.default_rng(9).permutation(samples.y))
@@ -181,7 +185,8 @@ def estimator_checks(
     Yields
     ------
     Check
-        Checks of the kinds "contract", "declarations", "invariance", "storage", "study" and "scikit-learn".
+        Checks of the kinds "contract", "declarations", "invariance", "storage", "study" and
+        "scikit-learn".
 
     Examples
     --------

@@ -25,7 +25,9 @@ _CUTS = 25
 
 
 def data_sets() -> dict[str, Dataset]:
-    """Make a small data set of each layout and kind of label; `join_tasks` joins two for `Tasks`."""
+    """Make a small data set of each layout and kind of label; `join_tasks` joins two for
+    `Tasks`.
+    """
     rng = np.random.default_rng(0)
     codes = np.arange(10) % 3
     vector, matrix = Tensor((6,)), Tensor((3, 2))
@@ -56,7 +58,8 @@ def reader_checks(
     groups: str | None = "groups",
     labels: str | None = None,
 ) -> Iterator[Check]:
-    """Generate the checks of the conformance suite of a reader, which `load_dataset` chooses by the file's suffix.
+    """Generate the checks of the conformance suite of a reader, which `load_dataset` chooses by the
+    file's suffix.
 
     Parameters
     ----------
@@ -67,9 +70,11 @@ def reader_checks(
     holds : dict of str to Dataset, default=None
         Data sets that the format can store. None: all of `data_sets`.
     groups : str, default="groups"
-        Name of the column or array in which ``write`` stores the groups. None: the file format has a place for them.
+        Name of the column or array in which ``write`` stores the groups. None: the file format has
+        a place for them.
     labels : str, default=None
-        Name of the file of labels that ``write`` puts beside the data file; None: the data file holds them.
+        Name of the file of labels that ``write`` puts beside the data file; None: the data file
+        holds them.
 
     Yields
     ------
@@ -132,7 +137,9 @@ def _refuses(suffix: str, content: bytes | None) -> None:
 
 
 def _cut_short(dataset: Dataset, suffix: str, write: WriteFile, labels: str | None) -> None:
-    """A file, or one of a folder, cut short anywhere is refused; one of plain text may hold fewer samples."""
+    """A file, or one of a folder, cut short anywhere is refused; one of plain text may hold
+    fewer samples.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"whole{suffix}")
         write(dataset, path)

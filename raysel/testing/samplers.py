@@ -43,7 +43,8 @@ def sampler_checks(
     space : mapping of str to Domain, default=SPACE
         Search space with at least 24 configurations that the sampler supports.
     endless : bool, default=True
-        Whether the sampler may be asked again after it has proposed all configurations of a small space.
+        Whether the sampler may be asked again after it has proposed all configurations of a small
+        space.
 
     Yields
     ------
@@ -94,7 +95,9 @@ def _explore(
 ) -> list[dict[str, Any]]:
     """Configurations in batches, those of a batch told in a shuffled order."""
     proposals = BatchedProposals(sampler, total, tuple(space), {}, _BATCH)
-    order, running, tried = random.Random(shuffle), list[Configuration](), list[dict[str, Any]]()  # noqa: S311
+    order = random.Random(shuffle)  # noqa: S311
+    running: list[Configuration] = []
+    tried: list[dict[str, Any]] = []
     while True:
         configuration = proposals.next()
         if configuration is not None:

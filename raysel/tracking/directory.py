@@ -1,4 +1,6 @@
-"""Directory of a study, or of a comparison and the list of its members: locked by one run, never overwritten."""
+"""Directory of a study, or of a comparison and the list of its members: locked by one run, never
+overwritten.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ class StudyDirectory:
     data = Entry(OWN_DATA)
     #: Journal, JSON lines: one record for the study, each trial, each refit and each end.
     journal = Entry("journal.jsonl")
-    #: List of the members of a comparison, which have directories of their own, JSON, replaced atomically.
+    #: List of the members of a comparison, which have directories of their own, JSON, replaced
+    #: atomically.
     members = Entry("members.json")
     #: Folder of the tables and figures of a comparison.
     results = Entry(RESULTS)
@@ -80,7 +83,8 @@ class StudyDirectory:
     ranking = Entry("ranking")
     #: Label, class counts, groups and ranges for the report, JSON.
     preview = Entry("preview.json")
-    #: Mean images of the classes, single samples and ranges of columns for the report, in NumPy's format.
+    #: Mean images of the classes, single samples and ranges of columns for the report, in NumPy's
+    #: format.
     preview_parts = Entry("preview.npz")
     #: Report, one HTML file.
     report = Entry("report.html")
@@ -96,7 +100,9 @@ class StudyDirectory:
         return self.folds / f"{fold}.csv"
 
     def fold_model(self, fold: str) -> Path:
-        """Return the path of the fitted pipeline of a fold's winner, in skops format; `model` for the final fold."""
+        """Return the path of the fitted pipeline of a fold's winner, in skops format; `model`
+        for the final fold.
+        """
         return self.model if fold == FINAL else self.folds / f"{fold}.skops"
 
     def member(self, folder: str) -> StudyDirectory:
@@ -125,8 +131,8 @@ class StudyDirectory:
                 else "a study, or files of the same names"
             )
             raise DirectoryError(
-                f"{path} already holds {what}; nothing was overwritten. Resume that study, or choose another output "
-                "directory."
+                f"{path} already holds {what}; nothing was overwritten. Resume that study, or"
+                " choose another output directory."
             )
         return directory, lock
 
@@ -140,13 +146,16 @@ class StudyDirectory:
             return FileLock(self.lock)
         except LockHeldError as error:
             raise DirectoryError(
-                f"a study is running in {self.path}: {error}. Wait until it ends, or choose another output directory."
+                f"a study is running in {self.path}: {error}. Wait until it ends, or choose another"
+                " output directory."
             ) from error
         except OSError as error:
             raise _unwritable(self.path, error) from error
 
     def check(self) -> None:
-        """Check that the files and folders of the study, which may be untrusted, are no links, pipes or devices."""
+        """Check that the files and folders of the study, which may be untrusted, are no links,
+        pipes or devices.
+        """
         entries = [
             entry.name for entry in vars(StudyDirectory).values() if isinstance(entry, Entry)
         ]
@@ -164,14 +173,17 @@ class StudyDirectory:
 
     @staticmethod
     def default(name: str) -> Path:
-        """Return the default directory of a new study, `result_path` of ``raysel-studies/<name>-<time>``."""
+        """Return the default directory of a new study, `result_path` of
+        ``raysel-studies/<name>-<time>``.
+        """
         return result_path("raysel-studies") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 def _unwritable(path: Path, error: OSError) -> DirectoryError:
     room = f" ({error.strerror})" if error.errno == errno.ENOSPC else ""
     return DirectoryError(
-        f"nothing can be written to {path}: {os.strerror(error.errno or 0)}{room}. Choose another output directory."
+        f"nothing can be written to {path}: {os.strerror(error.errno or 0)}{room}. Choose another"
+        " output directory."
     )
 
 
@@ -184,7 +196,8 @@ def newest_study(below: Path) -> Path:
     ]
     if not journals:
         raise StudyError(
-            f"there is no study at or below {below.resolve()}; give the directory of one, or run a study first."
+            f"there is no study at or below {below.resolve()}; give the directory of one, or run a"
+            " study first."
         )
     return max(journals, key=lambda path: (path.stat().st_mtime, str(path))).parent
 
@@ -230,8 +243,8 @@ class ComparisonRecord:
             record = cls.from_json(read_again(lambda: read_json(directory.members)))
         except OSError as error:
             raise DirectoryError(
-                f"{directory.path} holds no comparison: {directory.members.name} cannot be read ({error.strerror}). "
-                "Give the directory of a study with the key `compare`."
+                f"{directory.path} holds no comparison: {directory.members.name} cannot be read"
+                f" ({error.strerror}). Give the directory of a study with the key `compare`."
             ) from error
         except (ValueError, DataError) as error:
             raise DirectoryError(
@@ -258,7 +271,9 @@ class ComparisonRecord:
 
     @classmethod
     def from_json(cls, raw: Any) -> ComparisonRecord:
-        """Restore the record from the data of `to_json`, which may be a stranger's; unknown keys are ignored."""
+        """Restore the record from the data of `to_json`, which may be a stranger's; unknown keys
+        are ignored.
+        """
         if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
             raise DataError(f"its schema is not {SCHEMA}")
         try:
@@ -267,10 +282,13 @@ class ComparisonRecord:
             raise DataError(str(error)) from error
         labels = [entry.label for entry in record.members]
         faults = {
-            "its id or its time is damaged": not re.fullmatch(r"[\w-]{1,100}", record.id)
-            or not 0 <= record.started <= _LAST_TIME,
-            "its name is not printable, or is too long": not _is_short(record.name)
-            or len(record.experiment) > 500,
+            "its id or its time is damaged": (
+                not re.fullmatch(r"[\w-]{1,100}", record.id)
+                or not 0 <= record.started <= _LAST_TIME
+            ),
+            "its name is not printable, or is too long": (
+                not _is_short(record.name) or len(record.experiment) > 500
+            ),
             f"a label is not 1 to {_LONGEST_LABEL} printable characters": not all(
                 map(_is_short, labels)
             ),

@@ -1,4 +1,6 @@
-"""Journal of a study: lines appended whole, read back as records, those of earlier versions converted."""
+"""Journal of a study: lines appended whole, read back as records, those of earlier versions
+converted.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from raysel.tracking.records import (
 
 
 def _from_schema_1(line: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Convert a line of raysel 0.1, which has no ``schema`` and stores MLflow's params and metrics with the records."""
+    """Convert a line of raysel 0.1, which has no ``schema`` and stores MLflow's params and
+    metrics with the records.
+    """
     if line.get("kind") == "study":
         release = line["versions"]["raysel"].partition("+")[0]
         # The hash of all source files of raysel 0.1.
@@ -45,7 +49,9 @@ def _from_schema_1(line: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping
 
 
 def _from_schema_2(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Convert a line of raysel up to 0.7, where the estimator is called classifier and its only setting is C."""
+    """Convert a line of raysel up to 0.7, where the estimator is called classifier and its only
+    setting is C.
+    """
     kind = line.get("kind")
     if kind == "study":
         evaluation = dict(line["config"]["evaluation"])
@@ -133,10 +139,12 @@ class LineWriter:
         try:
             is_new = not path.exists()
             if lock and lock.evicted and not is_new:
-                # Who was evicted may be about to write: that goes to a file which has no name any more.
+                # Who was evicted may be about to write: that goes to a file which has no name any
+                # more.
                 with atomic_write(path, durable=True) as copy:
                     shutil.copyfile(path, copy)
-            # Unbuffered: a record that failed because the disk was full must not be written after a later one.
+            # Unbuffered: a record that failed because the disk was full must not be written after a
+            # later one.
             self._file = path.open("a+b", buffering=0)
             self._cut_half_line()
             if is_new:
@@ -172,7 +180,8 @@ class LineWriter:
             with contextlib.suppress(OSError):  # readers ignore an incomplete last line
                 os.ftruncate(self._file.fileno(), size)
             raise StudyError(
-                f"the journal {self.path} cannot be written: {error.strerror}. Its earlier records are kept."
+                f"the journal {self.path} cannot be written: {error.strerror}. Its earlier records"
+                " are kept."
             ) from error
 
     def close(self) -> None:
@@ -197,8 +206,8 @@ class Journal(LineWriter):
 class RecordReader:
     """Reader that converts the lines of one journal, of this or an earlier schema, to records.
 
-    Each study line sets the schema of the lines that follow it, because a journal that was started by an earlier
-    version and resumed by this one has lines of both.
+    Each study line sets the schema of the lines that follow it, because a journal that was started
+    by an earlier version and resumed by this one has lines of both.
     """
 
     def __init__(self, path: Path, *, checked: bool = False) -> None:
@@ -225,7 +234,10 @@ class RecordReader:
         except DirectoryError as error:
             raise DirectoryError(f"{self._path}, line {number}: {error}") from error
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            of = f"a record of kind {line.get('kind')!r} is damaged: {'there is no ' * isinstance(error, KeyError)}"
+            of = (
+                f"a record of kind {line.get('kind')!r} is damaged:"
+                f" {'there is no ' * isinstance(error, KeyError)}"
+            )
             raise DirectoryError(f"{self._path}, line {number}: {of}{error}.") from error
         if isinstance(record, StudyRecord):
             self._study = record
@@ -233,7 +245,9 @@ class RecordReader:
 
 
 def read_records(path: Path, *, checked: bool = False) -> Iterator[Record]:
-    """Read the records of a journal, oldest first; older schemas are converted, unknown kinds are skipped."""
+    """Read the records of a journal, oldest first; older schemas are converted, unknown kinds
+    are skipped.
+    """
     reader = RecordReader(path, checked=checked)
     for number, line in enumerate(read_journal(path), start=1):
         record = reader.read(line, number)
@@ -242,14 +256,17 @@ def read_records(path: Path, *, checked: bool = False) -> Iterator[Record]:
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """Read the lines of a journal without converting them, oldest first; an incomplete last line is ignored."""
+    """Read the lines of a journal without converting them, oldest first; an incomplete last line
+    is ignored.
+    """
     try:
         with open_journal(path) as file:
             for number, line in enumerate(journal_lines(file, path), start=1):
                 yield parse_line(line, path, number)
     except OSError as error:
         raise DirectoryError(
-            f"{path.parent} holds no readable journal: {error.strerror}. Give the directory of a study."
+            f"{path.parent} holds no readable journal: {error.strerror}. Give the directory of a"
+            " study."
         ) from error
 
 
@@ -264,8 +281,8 @@ def journal_lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
         yield line
     if len(line) > _LONGEST_LINE:
         raise DirectoryError(
-            f"{path}: a line is longer than {_LONGEST_LINE // 2**20} MiB, which no record is; restore the file from a "
-            "copy."
+            f"{path}: a line is longer than {_LONGEST_LINE // 2**20} MiB, which no record is;"
+            " restore the file from a copy."
         )
 
 

@@ -1,4 +1,6 @@
-"""Upload of journals to MLflow, record by record while they are written or at once later, and its state in a file."""
+"""Upload of journals to MLflow, record by record while they are written or at once later, and
+its state in a file.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ _NO_NAMES: Names = MappingProxyType({})
 
 
 def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
-    """Return the state of the upload of a journal; values of another type, as of a stranger, are left out."""
+    """Return the state of the upload of a journal; values of another type, as of a stranger, are
+    left out.
+    """
     status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
     try:
         raw = read_again(lambda: read_json(directory.tracking))
@@ -81,11 +85,16 @@ def notices(states: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def waiting_words(states: Iterable[Mapping[str, Any]]) -> str:
-    """Return a sentence on uploads that are waited for: how much MLflow has of them, and why there is not more."""
+    """Return a sentence on uploads that are waited for: how much MLflow has of them, and why
+    there is not more.
+    """
     states = list(states)
     n = sum(state["logged"] for state in states)
     error = next((state["error"] for state in states if state["error"]), "")
-    return f"still waiting for {named_place(states)}, which has {n} records so far{': ' if error else ''}{error}"
+    return (
+        f"still waiting for {named_place(states)}, which has {n} records so"
+        f" far{': ' if error else ''}{error}"
+    )
 
 
 def named_place(states: Iterable[Mapping[str, Any]]) -> str:
@@ -117,7 +126,9 @@ class _Upload:
         action: Callable[[], Result],
         before_next: Callable[[], object] = lambda: None,
     ) -> Result:
-        """Return what an action returns, which is tried again after an error as long as the driver runs."""
+        """Return what an action returns, which is tried again after an error as long as the
+        driver runs.
+        """
         from raysel.tracking.mlflow_store import failure_sentence, is_locked  # noqa: PLC0415 - seconds to import
 
         self.show(place=bare_uri(uri))
@@ -139,7 +150,9 @@ class _Upload:
 
 @contextmanager
 def _uploading(directory: StudyDirectory, driver: int | None) -> Iterator[_Upload]:
-    """Hold the lock of the upload, for which the uploader of a run that was killed may have to end first."""
+    """Hold the lock of the upload, for which the uploader of a run that was killed may have to
+    end first.
+    """
     with suppress(_GivenUpError), FileLock(directory.tracking_lock, wait=True) as lock:
         yield _Upload(directory, lock, driver)
 
@@ -208,7 +221,8 @@ def upload_comparison(
                 experiment_id=run.experiment_id,
                 run_id=run.id,
             )
-            # Not those of the members' journals, which are not compared with those that the user has used.
+            # Not those of the members' journals, which are not compared with those that the user
+            # has used.
             configs = load_comparison(directory.config).members
             models = {
                 m.folder: configs[m.label].tracking.register
@@ -256,7 +270,9 @@ def replay(
     names: Names = _NO_NAMES,
     say: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
-    """Upload a study or a comparison that has ended, and say what is waited for if it takes long."""
+    """Upload a study or a comparison that has ended, and say what is waited for if it takes
+    long.
+    """
     members = started_members(directory)
     with _telling([*members, directory], say):
         if directory.members.exists():
@@ -286,7 +302,9 @@ def _telling(directories: Sequence[StudyDirectory], say: Callable[[str], object]
 
 
 def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool]]:
-    """Yield records as they are written, and whether each is the last end, until that or the end of the driver."""
+    """Yield records as they are written, and whether each is the last end, until that or the end
+    of the driver.
+    """
     offset, number, reader = 0, 0, RecordReader(journal, checked=True)
     while True:
         watched = driver is not None and is_alive(driver)

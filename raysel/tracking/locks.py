@@ -1,8 +1,10 @@
-"""Locks that exclude processes of all machines that see a folder, also on file systems without locks.
+"""Locks that exclude processes of all machines that see a folder, also on file systems without
+locks.
 
-A lock is a lease of `filelock`: a file that names its process and is touched by it. Its other locks do not hold on the
-shared folders that studies lie on: `FileLock` needs flock, which some network file systems lack or have for each
-machine alone, and `SoftFileLock` is never free again once its process was killed on another machine.
+A lock is a lease of `filelock`: a file that names its process and is touched by it. Its other locks
+do not hold on the shared folders that studies lie on: `FileLock` needs flock, which some network
+file systems lack or have for each machine alone, and `SoftFileLock` is never free again once its
+process was killed on another machine.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from raysel.core.files import atomic_write, remove_temporary_files
 
 #: Seconds between two signs of life of a process that holds a lock.
 HEARTBEAT_SECONDS = 5.0
-#: A process that may run, as on another machine, counts as dead after so many seconds without a sign of life, first by
-#: the clock of the file server, then by that of the process that takes over.
+#: A process that may run, as on another machine, counts as dead after so many seconds without a
+#: sign of life, first by the clock of the file server, then by that of the process that takes over.
 LEASE_SECONDS = 60.0
 #: Seconds for which another process that wants the lock may withdraw.
 _PATIENCE_SECONDS = 0.5
@@ -34,7 +36,9 @@ class LockHeldError(Exception):
 
 
 class FileLock:
-    """Lock of this process on a file, which excludes processes of all machines that see the file."""
+    """Lock of this process on a file, which excludes processes of all machines that see the
+    file.
+    """
 
     def __init__(self, path: Path, *, wait: bool = False) -> None:
         self._path, self._lease = path, _lease(path)
@@ -53,7 +57,9 @@ class FileLock:
         self.evicted = before is not None
 
     def check(self) -> None:
-        """Check that no other process has taken over, which only happens if this one gave no sign of life for long."""
+        """Check that no other process has taken over, which only happens if this one gave no
+        sign of life for long.
+        """
         owner = (
             self._lease.owner or self._lease.owner
         )  # again, if the file server had just replaced the file
@@ -61,8 +67,8 @@ class FileLock:
             raise StudyError(f"the lock of {self._path.parent} cannot be read.")
         if owner is None or owner.token != self._token:
             raise StudyError(
-                f"another process has taken over {self._path.parent}, because this one was stopped or cut off from its "
-                "files for minutes; this one writes nothing more there."
+                f"another process has taken over {self._path.parent}, because this one was stopped"
+                " or cut off from its files for minutes; this one writes nothing more there."
             )
 
     def close(self) -> None:
@@ -96,7 +102,8 @@ def _lease(path: Path) -> SoftFileLease:
 
 
 def _patience(path: Path, owner: OwnerRecord | None) -> float:
-    """Seconds to wait for a lock: until a process that seems dead, and is not known to be, has been watched.
+    """Seconds to wait for a lock: until a process that seems dead, and is not known to be, has been
+    watched.
 
     One in a container that was started again has the name of another machine.
     """
@@ -105,7 +112,9 @@ def _patience(path: Path, owner: OwnerRecord | None) -> float:
 
 
 def _silence(path: Path) -> float:
-    """Seconds since the last sign of life by the clock of the file server, which may have been set back since."""
+    """Seconds since the last sign of life by the clock of the file server, which may have been
+    set back since.
+    """
     try:
         with tempfile.TemporaryFile(dir=path.parent) as new, path.open("rb") as file:
             return abs(os.fstat(new.fileno()).st_mtime - os.fstat(file.fileno()).st_mtime)
@@ -118,17 +127,18 @@ def _describe(path: Path, owner: OwnerRecord | None) -> str:
         return "another process"
     silence, host = _silence(path), owner.hostname.partition("?")[0]
     return (
-        f"process {owner.pid} on {host!r}, whose last sign of life was {silence:.0f} s ago; if it is dead, try again "
-        f"in {max(1.0, LEASE_SECONDS - silence):.0f} s, or remove {path}"
+        f"process {owner.pid} on {host!r}, whose last sign of life was {silence:.0f} s ago; if it"
+        f" is dead, try again in {max(1.0, LEASE_SECONDS - silence):.0f} s, or remove {path}"
     )
 
 
 class LockedFile:
     """File that a process replaces while it holds the lock, and never after another has taken over.
 
-    A process may be stopped at any instruction and go on after another has taken over. If it was stopped before it
-    created the temporary file of `atomic_write`, it finds that the lock is lost before it moves that file;
-    if later, the file is missing when it moves it, because who takes over removes it.
+    A process may be stopped at any instruction and go on after another has taken over. If it was
+    stopped before it created the temporary file of `atomic_write`, it finds that the lock is lost
+    before it moves that file; if later, the file is missing when it moves it, because who takes
+    over removes it.
     """
 
     def __init__(self, path: Path, lock: FileLock | None = None) -> None:
@@ -145,9 +155,11 @@ class LockedFile:
 
 @contextlib.contextmanager
 def schema_lock(uri: str) -> Iterator[None]:
-    """Let one process at a time create the tables of a sqlite store, because two at once would corrupt them.
+    """Let one process at a time create the tables of a sqlite store, because two at once would
+    corrupt them.
 
-    The kernel frees flock when its process dies, also in a container that starts again; a lease is waited for.
+    The kernel frees flock when its process dies, also in a container that starts again; a lease is
+    waited for.
     """
     if not uri.startswith("sqlite:///"):
         yield

@@ -1,4 +1,6 @@
-"""Event log of a running study: it writes the journal, counts trials, estimates the time left, notifies listeners."""
+"""Event log of a running study: it writes the journal, counts trials, estimates the time left,
+notifies listeners.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,13 @@ from raysel.tracking.records import Record
 
 #: Number of the last ended trials from which the pace is measured.
 _WINDOW = 30
-#: Share by which a parameter must reduce the deviations of the trials' durations to count as one of cost.
+#: Share by which a parameter must reduce the deviations of the trials' durations to count as one of
+#: cost.
 _REDUCTION = 0.3
 #: Ratio of the quartiles of durations above which they are not of like cost.
 _LIKE = 2.0
-#: Seconds between two writings of the counts: a file server needs as long for one as a short trial takes.
+#: Seconds between two writings of the counts: a file server needs as long for one as a short trial
+#: takes.
 _PERIOD = 0.2
 
 
@@ -34,9 +38,10 @@ _PERIOD = 0.2
 class Progress:
     """Counts of the trials of a running study, and the time left.
 
-    The time left is that of the trials that run or wait, each expected to take the median duration of the ended trials
-    of like cost, times the pace: the time per second of trial in which the last trials ended, which accounts for
-    trials that run at once and for the time between trials, but not for the start of the workers.
+    The time left is that of the trials that run or wait, each expected to take the median duration
+    of the ended trials of like cost, times the pace: the time per second of trial in which the last
+    trials ended, which accounts for trials that run at once and for the time between trials, but
+    not for the start of the workers.
     """
 
     total: int
@@ -54,7 +59,8 @@ class Progress:
         default_factory=list
     )  # time, duration, parameters
     _slots: list[int] = field(default_factory=list)
-    #: Seconds of the trials that wait, pace and typical durations, which change only when a trial ends.
+    #: Seconds of the trials that wait, pace and typical durations, which change only when a trial
+    #: ends.
     _expected: tuple[float, float, _Typical] | None = None
 
     def begin(
@@ -110,7 +116,9 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimated seconds until all trials have ended; None before the first of this run has, and after the last."""
+        """Estimated seconds until all trials have ended; None before the first of this run has,
+        and after the last.
+        """
         if not self._ended or self.n_ended >= self.total:
             return None
         if self._expected is None:
@@ -127,7 +135,9 @@ class Progress:
         return max([pace * (queued + sum(left)), *left])
 
     def _pace(self) -> float:
-        """Seconds per second of trial: 1 / n if n trials run at once without a pause between them."""
+        """Seconds per second of trial: 1 / n if n trials run at once without a pause between
+        them.
+        """
         least = 1 / max(1, *self._slots[-_WINDOW:])
         last = self._ended[-_WINDOW:]
         work = sum(seconds for _, seconds, _ in last[1:])
@@ -170,7 +180,9 @@ class _Typical:
 
 
 def _typical(seconds: np.ndarray[Any, Any]) -> float:
-    """Return the median of durations of like cost; else their mean, outliers moved to the outer twentieths."""
+    """Return the median of durations of like cost; else their mean, outliers moved to the outer
+    twentieths.
+    """
     low, high = np.quantile(seconds, [0.25, 0.75])
     if high <= _LIKE * low:
         return float(np.median(seconds))
@@ -178,7 +190,9 @@ def _typical(seconds: np.ndarray[Any, Any]) -> float:
 
 
 class Listener(Protocol):
-    """Interface of objects that show the events of a running study; used as a context manager while it runs."""
+    """Interface of objects that show the events of a running study; used as a context manager
+    while it runs.
+    """
 
     def show(self, progress: Progress) -> None:
         """Show the progress; called whenever it may have changed."""
@@ -203,7 +217,9 @@ class StudyLog:
         progress_file: Path | None = None,
         listeners: Sequence[Listener] = (),
     ) -> None:
-        """Write records to a journal, or append them to a list, for a study that is held in memory."""
+        """Write records to a journal, or append them to a list, for a study that is held in
+        memory.
+        """
         self._journal, self._progress = journal, progress
         lock = journal.lock if isinstance(journal, Journal) else None
         self._progress_file = None if progress_file is None else LockedFile(progress_file, lock)

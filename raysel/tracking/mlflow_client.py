@@ -50,7 +50,9 @@ class Point(NamedTuple):
 
 
 class RunData(NamedTuple):
-    """What is logged to a run at once; metrics may be those of a model on a data set too, by its name and digest."""
+    """What is logged to a run at once; metrics may be those of a model on a data set too, by its
+    name and digest.
+    """
 
     points: Sequence[Point]
     params: Mapping[str, str]
@@ -92,7 +94,9 @@ class Client:
         self.notice = ""
 
     def experiment(self, name: str, tags: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        """Return the id and the tags of an experiment, created if there is none and restored if it was deleted."""
+        """Return the id and the tags of an experiment, created if there is none and restored if
+        it was deleted.
+        """
         found = self._client.get_experiment_by_name(name)
         if found is None:
             try:
@@ -117,7 +121,9 @@ class Client:
         self._client.set_experiment_tag(experiment_id, key, value)
 
     def runs(self, experiment_id: str, tag: str, value: str) -> Iterable[StoredRun]:
-        """Yield the runs of an experiment with a tag, newest first, without those that were deleted."""
+        """Yield the runs of an experiment with a tag, newest first, without those that were
+        deleted.
+        """
         token = None
         while True:
             page = self._client.search_runs(
@@ -195,7 +201,9 @@ class Client:
         )
 
     def find_model(self, experiment_id: str, tags: Mapping[str, str]) -> tuple[str, bool] | None:
-        """Return the id of a logged model with these tags and whether its files are complete; None if there is none."""
+        """Return the id of a logged model with these tags and whether its files are complete;
+        None if there is none.
+        """
         wanted = " AND ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
         models = list(self._client.search_logged_models([experiment_id], wanted))
         if not models:
@@ -234,7 +242,9 @@ class Client:
         self._client.set_logged_model_tags(model_id, dict(tags))
 
     def _check_store(self) -> None:
-        """Raise LookupError if the file of the store is another than before: MLflow would make a new one."""
+        """Raise LookupError if the file of the store is another than before: MLflow would make a
+        new one.
+        """
         if self._store is None:
             return
         try:
@@ -252,7 +262,9 @@ def _stored(run: Run) -> StoredRun:
 
 
 def holds_only_others(uri: str, name: str, study_id: str) -> bool:
-    """Return whether an experiment is described or has runs, and none of a study or comparison; False if unknown."""
+    """Return whether an experiment is described or has runs, and none of a study or comparison;
+    False if unknown.
+    """
     store = store_file(uri)
     if store is not None and not store.exists():  # which MLflow would make
         return False
@@ -273,7 +285,9 @@ def holds_only_others(uri: str, name: str, study_id: str) -> bool:
 
 
 def _check_unlocked(store: Path) -> None:
-    """Raise the error of a database that another program has locked: MLflow would wait for minutes, without a word."""
+    """Raise the error of a database that another program has locked: MLflow would wait for
+    minutes, without a word.
+    """
     if not store.is_file():
         return
     with closing(sqlite3.connect(store, timeout=_TIMEOUT, isolation_level=None)) as connection:
@@ -286,7 +300,8 @@ def _check_unlocked(store: Path) -> None:
 
 
 def _note_on_files(experiment: str, place: Path, store: Path) -> str:
-    """Say where the files of an experiment go if its store was copied; raise LookupError if it was moved from there.
+    """Say where the files of an experiment go if its store was copied; raise LookupError if it was
+    moved from there.
 
     MLflow keeps the absolute path of an experiment's files in the store.
     """
@@ -296,7 +311,7 @@ def _note_on_files(experiment: str, place: Path, store: Path) -> str:
     beside = store.parent / "mlruns" / place.name
     if place != beside and beside.exists():
         return (
-            f"MLflow's store {store} keeps the files of the experiment {experiment} in {place}, as before it was "
-            f"copied, and not beside it: to keep a study's files here, {other}"
+            f"MLflow's store {store} keeps the files of the experiment {experiment} in {place}, as"
+            f" before it was copied, and not beside it: to keep a study's files here, {other}"
         )
     return ""

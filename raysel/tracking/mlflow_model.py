@@ -1,4 +1,6 @@
-"""The final model as MLflow's model: in skops format, with signature and input example, registered on request."""
+"""The final model as MLflow's model: in skops format, with signature and input example,
+registered on request.
+"""
 
 from __future__ import annotations
 
@@ -42,17 +44,18 @@ def log_model(
     directory: StudyDirectory,
     params: Mapping[str, Any],
 ) -> str:
-    """Log the final model of a study as output of a run; a model that is already there is not logged again.
+    """Log the final model of a study as output of a run; a model that is already there is not
+    logged again.
 
-    The file is a copy of the study's ``model.skops`` with its hash. A DataError says why one is not logged: it is not
-    trusted, or holds a class whose code a server of MLflow lacks.
+    The file is a copy of the study's ``model.skops`` with its hash. A DataError says why one is not
+    logged: it is not trusted, or holds a class whose code a server of MLflow lacks.
     """
     file = directory.ranking / "model.skops"
     check_trust(file, content := file.read_bytes(), directory.path)
     if others := other_classes(content):
         raise DataError(
-            f"it holds {', '.join(sorted(others))}, whose code a server lacks; register the class under the entry point "
-            "raysel.estimators, or use the study's model.skops"
+            f"it holds {', '.join(sorted(others))}, whose code a server lacks; register the class"
+            " under the entry point raysel.estimators, or use the study's model.skops"
         )
     tags = {"raysel.study": study.id, "raysel.model": hashlib.sha256(content).hexdigest()}
     model, complete = client.find_model(experiment, tags) or ("", False)
@@ -91,7 +94,9 @@ def write_model_folder(folder: Path, file: Path, example: Path, study: StudyReco
 def _example(
     path: Path, study: StudyRecord, *, has_names: bool
 ) -> pd.DataFrame | FloatArray | None:
-    """Return the stored example of the model's input, a table of not too many columns; None if there is none."""
+    """Return the stored example of the model's input, a table of not too many columns; None if
+    there is none.
+    """
     if not path.exists():  # a study of an earlier version
         return None
     names = list(study.feature_names)
@@ -115,7 +120,9 @@ def _requirements(types: Collection[str]) -> list[str]:
 def register_model(
     study: StudyRecord, name: str, model_id: str, run_id: str, description: str
 ) -> tuple[str, str]:
-    """Register a logged model as a new version of a registered model; the same model is registered once."""
+    """Register a logged model as a new version of a registered model; the same model is
+    registered once.
+    """
     client = MlflowClient(study.uri)
     try:
         before = client.search_model_versions(f"name = '{name}'")
@@ -126,7 +133,8 @@ def register_model(
         model = client.get_logged_model(model_id)
         made = client.create_model_version(
             name,
-            model.artifact_location,  # MLflow would look for models:/... in the store of the environment
+            # MLflow would look for models:/... in the store of the environment
+            model.artifact_location,
             run_id,
             tags={"raysel.study": study.id, "raysel.model_id": model_id},
             description=description,
@@ -136,10 +144,14 @@ def register_model(
         versions = [*known, {"name": name, "version": int(made.version)}]
         client.set_logged_model_tags(model_id, {_VERSIONS: json.dumps(versions)})
     except MlflowException as error:
-        return "", (
-            f"the model is logged but not registered as {name} ({str(error).strip().partition(chr(10))[0]}): "
-            f"tracking.register needs a server with a model registry, e.g. one that keeps its runs in a database. "
-            "Upload the study again to try once more, or leave tracking.register out."
+        return (
+            "",
+            (
+                f"the model is logged but not registered as {name}"
+                f" ({str(error).strip().partition(chr(10))[0]}): tracking.register needs a server"
+                " with a model registry, e.g. one that keeps its runs in a database. Upload the"
+                " study again to try once more, or leave tracking.register out."
+            ),
         )
     return _registered(made), ""
 

@@ -1,7 +1,9 @@
-"""Shared view of a study's runs: the columns, the order and the charts that MLflow's page opens with.
+"""Shared view of a study's runs: the columns, the order and the charts that MLflow's page opens
+with.
 
-MLflow's page stores a view that is shared by its button as a tag of the experiment, ``mlflow.sharedViewState.<key>``,
-and reads it where the address has ``viewStateShareKey=<key>``. The value is JSON, compressed by zlib.
+MLflow's page stores a view that is shared by its button as a tag of the experiment,
+``mlflow.sharedViewState.<key>``, and reads it where the address has ``viewStateShareKey=<key>``.
+The value is JSON, compressed by zlib.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ ALL_STUDIES = "studies"
 
 
 def all_studies_tag() -> tuple[str, str]:
-    """Return the tag of an experiment that holds the shared view of all its studies, one a row, best first."""
+    """Return the tag of an experiment that holds the shared view of all its studies, one a row,
+    best first.
+    """
     score = _column("metrics", TEST_SCORE)
     columns = [
         score,
@@ -125,7 +129,9 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
 
 
 def searched_keys(study: StudyRecord) -> list[str]:
-    """Return the searched parameters, in the order of the configuration; Python names, which are keys of MLflow."""
+    """Return the searched parameters, in the order of the configuration; Python names, which are
+    keys of MLflow.
+    """
     return list(study.config.get("solver", {}).get("space", {}))
 
 
@@ -154,7 +160,9 @@ def _chart(kind: str, key: str, section: str) -> dict[str, Any]:
 
 
 def _parallel(params: list[str], score: str) -> dict[str, Any]:
-    """Parallel coordinates of the parameters and the score; MLflow colours the lines by the last axis."""
+    """Parallel coordinates of the parameters and the score; MLflow colours the lines by the last
+    axis.
+    """
     return {
         **_chart("PARALLEL", "parallel", "parameters"),
         "selectedParams": params,
@@ -184,14 +192,17 @@ def _line(metric: str, section: str) -> dict[str, Any]:
 
 #: Tag in which MLflow keeps the description of an experiment or a run.
 NOTE = "mlflow.note.content"
-#: Tag of an experiment with the hash of raysel's description, which tells it from one that a person has written, and
-#: the time that it is of; MLflow's list of experiments hides the tags that begin like its own.
+#: Tag of an experiment with the hash of raysel's description, which tells it from one that a person
+#: has written, and the time that it is of; MLflow's list of experiments hides the tags that begin
+#: like its own.
 _OWN_NOTE = "mlflow.raysel.note"
 _FORMER_NOTE = "raysel.note"  # to 0.6
 
 
 def note_tags(note: str, time: float, tags: Mapping[str, str]) -> dict[str, str]:
-    """Return the tags that describe an experiment, unless a person has changed its description or it is a later one."""
+    """Return the tags that describe an experiment, unless a person has changed its description
+    or it is a later one.
+    """
     digest, _, before = (tags.get(_OWN_NOTE) or tags.get(_FORMER_NOTE, "")).partition(" ")
     of = f"{time:020.6f}"  # sorted as text, it is by time
     if tags.get(NOTE) and (digest != _hash(tags[NOTE]) or before > of):
@@ -204,13 +215,13 @@ def comparison_note(record: ComparisonRecord, experiment_id: str, run_id: str) -
     table = run_page(experiment_id, run_id, "comparison.md")
     links = f"[its run]({_here(run_page(experiment_id, run_id))}) · [its tables]({_here(table)})"
     return (
-        f"Last comparison: {markdown_text(record.name)}, {len(record.members)} methods, tested against "
-        f"{markdown_text(record.reference)} · {links}\n\n"
-        "**How the runs nest.** Below the run of kind `comparison` there is one `study` for each method; below that, "
-        "one `trial` for each of its configurations, scored on the inner folds, and one `refit` for the winner of each "
-        "outer fold, scored once on its test samples. All methods have the same folds.\n\n"
-        "**What to read.** The tables: test scores, differences to the reference with intervals and tests, and the "
-        "number of configurations that each method tried."
+        f"Last comparison: {markdown_text(record.name)}, {len(record.members)} methods, tested"
+        f" against {markdown_text(record.reference)} · {links}\n\n**How the runs nest.** Below the"
+        " run of kind `comparison` there is one `study` for each method; below that, one `trial`"
+        " for each of its configurations, scored on the inner folds, and one `refit` for the"
+        " winner of each outer fold, scored once on its test samples. All methods have the same"
+        " folds.\n\n**What to read.** The tables: test scores, differences to the reference with"
+        " intervals and tests, and the number of configurations that each method tried."
     )
 
 
@@ -221,7 +232,9 @@ def experiment_note(
     final_run: str = "",
     end: EndRecord | None = None,
 ) -> str:
-    """Return the description of an experiment: what the study asks, how the runs nest and what to sort by."""
+    """Return the description of an experiment: what the study asks, how the runs nest and what
+    to sort by.
+    """
     val, test = f"val_{study.metric}", f"test_{study.metric}"
     table = runs_page(experiment_id, view_key(study))
     charts = runs_page(experiment_id, view_key(study), charts=True)
@@ -232,8 +245,8 @@ def experiment_note(
     studies = runs_page(experiment_id, ALL_STUDIES)
     links.append(f"[all studies of this experiment]({_here(studies)})")
     searched = ", ".join(f"`{key}`" for key in searched_keys(study)) or "no parameter"
-    # The only paragraph that is shown until a reader opens the description. MLflow's list of experiments shows its
-    # beginning as plain text, so links come last.
+    # The only paragraph that is shown until a reader opens the description. MLflow's list of
+    # experiments shows its beginning as plain text, so links come last.
     score = _format_score(study, end) if end else ""
     method = study.config.get("solver", {}).get("name", "the method")
     numbers = end.result.get("numbers") if end else None
@@ -242,17 +255,18 @@ def experiment_note(
     last = " · ".join([", ".join(filter(None, head)), *links])
     asks = f"**What it asks.** {_question(study)}"
     nested = (
-        "**How the runs nest.** Below the run of kind `study` there is one `trial` for each configuration "
-        f"(searched: {searched}), scored on the inner folds; one `refit` for the winner of each outer fold, fitted on "
-        "that fold's training samples and scored once on its test samples; and `final`, the winner on all samples: the "
-        "model."
+        "**How the runs nest.** Below the run of kind `study` there is one `trial` for each"
+        f" configuration (searched: {searched}), scored on the inner folds; one `refit` for the"
+        " winner of each outer fold, fitted on that fold's training samples and scored once on its"
+        " test samples; and `final`, the winner on all samples: the model."
     )
     order = (
-        f"**What to sort by.** `{val}`, the validation score of a configuration: the mean over the outer folds of its "
-        "score on their inner folds. The top row is not always the model: each outer fold, and the final fold for the "
-        "model, chooses its winner on its own inner folds, with ties to fewer features and simpler configurations. The "
-        f"best `{val}` is no estimate for new samples, being the best of many, and of smaller training sets: for these "
-        f"read `{test}` of the run of kind `study`."
+        f"**What to sort by.** `{val}`, the validation score of a configuration: the mean over the"
+        " outer folds of its score on their inner folds. The top row is not always the model: each"
+        " outer fold, and the final fold for the model, chooses its winner on its own inner folds,"
+        f" with ties to fewer features and simpler configurations. The best `{val}` is no estimate"
+        " for new samples, being the best of many, and of smaller training sets: for these read"
+        f" `{test}` of the run of kind `study`."
     )
     found = f"**What it found.** {answer}" if end and (answer := _answer(end)) else ""
     return "\n\n".join(filter(None, [last, found, asks, nested, order]))
@@ -277,8 +291,8 @@ def _question(study: StudyRecord) -> str:
     at = "" if estimator == "native" else f", {_which_number(study, scored.get('n_features', ()))}"
     data, method = markdown_text(dataset_name(study)), markdown_text(solver)
     return (
-        f"Which features of `{data}` ({size}) tell its classes apart, and how well do they on samples "
-        f"that no choice has seen? Method `{method}`; score: {study.metric} of {by}{at}."
+        f"Which features of `{data}` ({size}) tell its classes apart, and how well do they on"
+        f" samples that no choice has seen? Method `{method}`; score: {study.metric} of {by}{at}."
     )
 
 
@@ -301,7 +315,9 @@ def final_note(
     report: str = "",
     model: str = "",
 ) -> str:
-    """Return the description of the final run: the honest score, what it is of, and where to read on."""
+    """Return the description of the final run: the honest score, what it is of, and where to
+    read on.
+    """
     parts = []
     size = f" with {final.n_features} features" if final.n_features is not None else ""
     if score := _format_score(study, end):
@@ -311,8 +327,9 @@ def final_note(
             else "It may be expected to score as"
         )
         parts.append(
-            f"This model is fitted on all samples, so that none is left to test it. {expected} the study's "
-            f"{len(outer)} outer folds did on test samples that no choice has seen: {score}."
+            f"This model is fitted on all samples, so that none is left to test it. {expected} the"
+            f" study's {len(outer)} outer folds did on test samples that no choice has seen:"
+            f" {score}."
         )
     if answer := _answer(end):
         parts.append(answer)
@@ -332,7 +349,8 @@ def _loading(model: str) -> str:
     """Say how the model is loaded: first by raysel, which needs no permission to unpickle."""
     file = f'mlflow.artifacts.download_artifacts("{model}") + "/model.skops"'
     return (
-        f"To load the model: `raysel.load_model(STUDY_DIR)`, or `raysel.load_model({file})`; on another account add "
+        f"To load the model: `raysel.load_model(STUDY_DIR)`, or `raysel.load_model({file})`; on"
+        " another account add "
         "`trust=True` if you trust who ran the study. "
         f'MLflow\'s own `mlflow.sklearn.load_model("{model}")` '
         "needs `MLFLOW_ALLOW_PICKLE_DESERIALIZATION=true` where that is not the default."
@@ -349,7 +367,9 @@ def _format_score(study: StudyRecord, end: EndRecord) -> str:
 
 
 def _answer(end: EndRecord) -> str:
-    """Verdict and remarks of a finished study; empty for one of an earlier version, which did not record them."""
+    """Verdict and remarks of a finished study; empty for one of an earlier version, which did
+    not record them.
+    """
     remarks = "\n".join(f"- {remark}" for remark in end.result.get("remarks", ()))
     return markdown_text("\n\n".join(filter(None, [end.result.get("verdict", ""), remarks])))
 
@@ -363,7 +383,9 @@ def _fold_row(record: RefitRecord, page: str) -> str:
 
 
 def dataset_name(study: StudyRecord) -> str:
-    """Return the name of a study's data: the built-in set, the file's name, the tasks' names, or own samples."""
+    """Return the name of a study's data: the built-in set, the file's name, the tasks' names, or
+    own samples.
+    """
     data = study.config.get("dataset", {})
     if data.get("tasks"):
         return " + ".join(str(task["name"]) for task in data["tasks"])

@@ -1,4 +1,6 @@
-"""Runs of a study in MLflow, its own and one for each trial and each refit, and the run of a comparison above them."""
+"""Runs of a study in MLflow, its own and one for each trial and each refit, and the run of a
+comparison above them.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ class _Run:
 
 
 class StudyRuns:
-    """MLflow runs of one study; they are found by their tags, so that logging a record twice changes nothing."""
+    """MLflow runs of one study; they are found by their tags, so that logging a record twice
+    changes nothing.
+    """
 
     def __init__(
         self, directory: StudyDirectory, study: StudyRecord, parent: str | None = None
@@ -83,7 +87,9 @@ class StudyRuns:
         self._hang_below_study()
 
     def log(self, record: Record, *, settle: bool = False) -> None:
-        """Log a record of the journal; the files of the winners follow the last end, by ``settle``."""
+        """Log a record of the journal; the files of the winners follow the last end, by
+        ``settle``.
+        """
         if isinstance(record, StudyRecord):
             self._begin(record)
         elif isinstance(record, EndRecord):
@@ -100,7 +106,8 @@ class StudyRuns:
             )
 
     def _log_run(self, view: RunView, *, stays_open: bool = False) -> None:
-        """Log a trial or a refit, unless its run has ended; one that failed and was run again is logged anew.
+        """Log a trial or a refit, unless its run has ended; one that failed and was run again is
+        logged anew.
 
         The files of a refit are those of the fold's last winner, which is not known yet.
         """
@@ -131,7 +138,9 @@ class StudyRuns:
             self._runs[key] = run
 
     def _hang_below_study(self) -> None:
-        """Move the runs of trials and refits below the study's run, whose former one may have been deleted."""
+        """Move the runs of trials and refits below the study's run, whose former one may have
+        been deleted.
+        """
         for key, run in self._runs.items():
             if key != "study" and run.parent != self.study_run_id:
                 self._client.tag_run(run.id, {PARENT: self.study_run_id})
@@ -144,7 +153,8 @@ class StudyRuns:
             self._client.update_run(self.study_run_id, "RUNNING")
             self._runs["study"].status = "RUNNING"
         known, params = run.params, with_allowed_keys(study_params(study))
-        # MLflow refuses to overwrite a parameter, so changes of an extended study are logged as a tag.
+        # MLflow refuses to overwrite a parameter, so changes of an extended study are logged as a
+        # tag.
         grown = [
             f"{k}: {known[k]} -> {v}"
             for k, v in params.items()
@@ -167,7 +177,9 @@ class StudyRuns:
         self._describe()
 
     def _describe(self, end: EndRecord | None = None) -> None:
-        """Describe the experiment, unless a person has changed its description or it is that of a later study."""
+        """Describe the experiment, unless a person has changed its description or it is that of
+        a later study.
+        """
         final = self._runs[self._exported].id if self._exported in self._runs else ""
         note = experiment_note(self._study, self.experiment_id, self.study_run_id, final, end)
         self._experiment.set_tags(note_tags(note, self._study.started, self._experiment.tags))
@@ -257,7 +269,10 @@ class StudyRuns:
                 done, self.problem = register_model(study, name, model_id, run_id, note)
                 self.notice = "; ".join(filter(None, [self._experiment.notice, done]))
         elif name and not self.problem:
-            self.problem = f"no model is registered as {name}: {self._directory.ranking / 'model.skops'} does not exist"
+            self.problem = (
+                f"no model is registered as {name}: {self._directory.ranking / 'model.skops'} does"
+                " not exist"
+            )
 
     def _open_run(self, key: str, name: str, started: float, parent: str | None) -> str:
         """Return the id of a run, which is created if there is none."""
@@ -265,9 +280,9 @@ class StudyRuns:
             tags = {
                 "raysel.study": self._study.id,
                 "raysel.key": key,
-                "raysel.kind": "final"
-                if key.startswith(f"refit:{FINAL}:")
-                else key.partition(":")[0],
+                "raysel.kind": (
+                    "final" if key.startswith(f"refit:{FINAL}:") else key.partition(":")[0]
+                ),
                 "raysel.status": "running",
             }
             if parent:

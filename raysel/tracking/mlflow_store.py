@@ -1,4 +1,6 @@
-"""MLflow's store: its tables, made by one client at a time and whole or not at all, and the errors that it answers."""
+"""MLflow's store: its tables, made by one client at a time and whole or not at all, and the
+errors that it answers.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def tables_lock(uri: str) -> Iterator[str]:
 
 
 def _made(store: Path) -> str:
-    """Make a store that is missing or half made, which MLflow could never complete; say if one was moved aside."""
+    """Make a store that is missing or half made, which MLflow could never complete; say if one
+    was moved aside.
+    """
     notice = ""
     if _stays_half_made(store):
         aside = next(
@@ -64,8 +68,8 @@ def _made(store: Path) -> str:
         )
         store.rename(aside)
         notice = (
-            f"MLflow's database {store} was half made, as by a program that was killed, and held no runs: it was moved "
-            f"to {aside.name}, which can be removed, and made anew"
+            f"MLflow's database {store} was half made, as by a program that was killed, and held no"
+            f" runs: it was moved to {aside.name}, which can be removed, and made anew"
         )
     if not _has_content(store):
         content = _new_content()
@@ -98,7 +102,9 @@ def _stays_half_made(store: Path) -> bool:
 
 
 def _is_half_made(store: Path) -> bool:
-    """Return whether a store lacks tables of this MLflow, and holds nothing but what MLflow writes as it makes one."""
+    """Return whether a store lacks tables of this MLflow, and holds nothing but what MLflow
+    writes as it makes one.
+    """
     if not _has_content(store):
         return False
     try:
@@ -125,9 +131,11 @@ def _is_half_made(store: Path) -> bool:
 
 
 def other_version(store: Path) -> str:
-    """Say that a store holds what another version of MLflow wrote, and what to do; empty if not, or if it is in use.
+    """Say that a store holds what another version of MLflow wrote, and what to do; empty if not, or
+    if it is in use.
 
-    MLflow would upgrade some stores of earlier versions in the background, without a word or a copy.
+    MLflow would upgrade some stores of earlier versions in the background, without a word or a
+    copy.
     """
     try:
         with closing(sqlite3.connect(f"{store.absolute().as_uri()}?mode=ro", uri=True)) as found:
@@ -141,14 +149,17 @@ def other_version(store: Path) -> str:
     if not _is_earlier(version) or _is_half_made(store):
         return ""
     return (
-        f"was made by an earlier version of MLflow: copy it, then upgrade it by python -m mlflow db upgrade "
-        f"sqlite:///{store.absolute()}"
+        "was made by an earlier version of MLflow: copy it, then upgrade it by python -m mlflow db"
+        f" upgrade sqlite:///{store.absolute()}"
     )
 
 
 def _of_later() -> str:
     here = _installed().version
-    return f"was made by a later version of MLflow than {here}, which is installed: install that version"
+    return (
+        f"was made by a later version of MLflow than {here}, which is installed: install that"
+        " version"
+    )
 
 
 def _installed() -> Distribution:
@@ -157,7 +168,8 @@ def _installed() -> Distribution:
 
 @cache
 def schema_version() -> str | None:
-    """Return the version of the tables that the installed MLflow makes: the one migration that no other one follows.
+    """Return the version of the tables that the installed MLflow makes: the one migration that no
+    other one follows.
 
     None where the migrations are not written as expected.
     """
@@ -172,7 +184,9 @@ def _is_later(version: str) -> bool:
 
 
 def _is_earlier(version: str) -> bool:
-    """Return whether the installed MLflow has a migration from a version of the tables to a later one."""
+    """Return whether the installed MLflow has a migration from a version of the tables to a
+    later one.
+    """
     return version in _migrations("down_revision")
 
 
@@ -189,7 +203,10 @@ def _has_content(store: Path) -> bool:
     return store.exists() and store.stat().st_size > 0
 
 
-_OF_SERVER = "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, or give them in tracking.uri"
+_OF_SERVER = (
+    "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, or give"
+    " them in tracking.uri"
+)
 _OF_DATABASE = "set PGUSER and PGPASSWORD, or write them to ~/.pgpass, or give them in tracking.uri"
 _LONGEST = 300
 _STATUS = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error responses")
@@ -209,13 +226,19 @@ _AGAIN = "upload the study again (python -m raysel.tune --replay DIR)"
 #: Patterns in the text of an error and what they mean, with the remedy.
 _MEANINGS: Sequence[tuple[str, str]] = (
     (
-        "password authentication failed|no password supplied|Access denied for user|authentication failed for user",
+        (
+            "password authentication failed|no password supplied|Access denied for"
+            " user|authentication failed for user"
+        ),
         f"refused the user or the password; {_OF_DATABASE}",
     ),
     (_LOCKED, "is locked by another program that writes to it; wait until that has ended"),
     (
         _OTHER_TABLES,
-        f"has other tables than this version of MLflow, may hold runs and is left as it is; {_UPGRADE}, or {_ANEW}",
+        (
+            "has other tables than this version of MLflow, may hold runs and is left as it is;"
+            f" {_UPGRADE}, or {_ANEW}"
+        ),
     ),
     (
         r"experiment \S+ (was deleted|must be in the 'active' state)|No Experiment with id=",
@@ -227,7 +250,10 @@ _MEANINGS: Sequence[tuple[str, str]] = (
     ),
     (
         r"keeps files in .* \(experiment .*\)",
-        f"was moved: the folder of its experiment's files is gone and is not made anew; {_ELSEWHERE}",
+        (
+            "was moved: the folder of its experiment's files is gone and is not made anew;"
+            f" {_ELSEWHERE}"
+        ),
     ),
     (
         f"{_MOVED}|{STORE_LOST}",
@@ -252,7 +278,10 @@ _MEANINGS: Sequence[tuple[str, str]] = (
     ("[Tt]imed out|TimeoutError", "did not answer in time"),
     ("Connection refused", "cannot be reached: Connection refused; check that it runs"),
     (
-        "Failed to resolve|Name or service not known|could not translate host name|nodename nor servname",
+        (
+            "Failed to resolve|Name or service not known|could not translate host name|nodename nor"
+            " servname"
+        ),
         "cannot be reached: Connection failed, because the name of the host is not known",
     ),
     (
@@ -295,7 +324,9 @@ def failure_sentence(error: Exception, uri: str) -> str:
 
 
 def _is_being_made(text: str, uri: str) -> bool:
-    """Return whether an error is of tables that the store lacks because another program makes them, or was killed."""
+    """Return whether an error is of tables that the store lacks because another program makes
+    them, or was killed.
+    """
     store = store_file(uri)
     if store is None or not store.is_file() or not re.search(_OTHER_TABLES, text):
         return False
@@ -303,7 +334,9 @@ def _is_being_made(text: str, uri: str) -> bool:
 
 
 def is_locked(error: Exception, uri: str) -> bool:
-    """Return whether another program has locked the database or makes its tables, which passes by itself."""
+    """Return whether another program has locked the database or makes its tables, which passes
+    by itself.
+    """
     return _LOCKED in str(error) or _is_being_made(str(error), uri)
 
 
@@ -311,7 +344,10 @@ def _of_status(status: str, text: str) -> str:
     if status == "401":
         return f"401: the user name and password, or the token, are missing or wrong; {_OF_SERVER}"
     if status == "403" and "Host header" in text:
-        return "403: it does not accept the name of its host in tracking.uri; add that name to its --allowed-hosts"
+        return (
+            "403: it does not accept the name of its host in tracking.uri; add that name to its"
+            " --allowed-hosts"
+        )
     if status == "403":
         return f"403: it does not allow this user to write; {_OF_SERVER} of one who may"
     if status.startswith("5"):

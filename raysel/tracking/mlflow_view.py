@@ -16,7 +16,8 @@ from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.tracking.directory import EXPORTED, StudyDirectory
 from raysel.tracking.records import EndRecord, StudyRecord
 
-#: Asks for the pages for training runs; MLflow opens those for language models, on which they are missing, by default.
+#: Asks for the pages for training runs; MLflow opens those for language models, on which they are
+#: missing, by default.
 _PAGES = "workflowType=machine_learning"
 
 
@@ -38,7 +39,8 @@ TEST_SCORE = "test_score"
 #: Tag of a study whose remarks question its score, and what it says.
 DOUBT, DOUBTED = "raysel.doubt", "in doubt: see the remarks"
 
-#: Ratio of the largest to the smallest value of a searched parameter from which its logarithm is logged too.
+#: Ratio of the largest to the smallest value of a searched parameter from which its logarithm is
+#: logged too.
 _WIDE = 100.0
 
 
@@ -61,13 +63,16 @@ class RunView:
 
 
 def study_params(study: StudyRecord) -> dict[str, Any]:
-    """Return the parameters of the study's run: the flat configuration, both hashes and raysel's version."""
+    """Return the parameters of the study's run: the flat configuration, both hashes and raysel's
+    version.
+    """
     hashes = {"config_hash": study.config_hash, "data_hash": study.data_hash}
     return {**dict(flat(study.config)), **hashes, "raysel_version": study.versions["raysel"]}
 
 
 def log_axes(study: StudyRecord) -> dict[str, str]:
-    """Return the searched parameters whose values span two powers of ten or more, each with the name of its logarithm.
+    """Return the searched parameters whose values span two powers of ten or more, each with the
+    name of its logarithm.
 
     MLflow's parallel coordinates have linear axes only, on which such values fall together.
     """
@@ -156,7 +161,9 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
 
 
 def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -> RunView:
-    """Return the content that is added to the study's own run when the study ends, from the facts in its record."""
+    """Return the content that is added to the study's own run when the study ends, from the
+    facts in its record.
+    """
     metric, result, finished = study.metric, record.result, record.status == "finished"
     metrics = {TEST_SCORE: result.get("test_mean"), f"{TEST_SCORE}_std": result.get("test_std")}
     names = {
@@ -193,7 +200,9 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
 
 
 def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[str, str]]:
-    """Metrics and tags of the stability selection and the permutation test that the exported manifest holds."""
+    """Metrics and tags of the stability selection and the permutation test that the exported
+    manifest holds.
+    """
     try:
         manifest = parse_json((directory.ranking / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -214,7 +223,9 @@ def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[st
 
 
 def exported_files(directory: StudyDirectory) -> list[Path]:
-    """Return the exported files of a study as far as they exist, with the model if it is trusted."""
+    """Return the exported files of a study as far as they exist, with the model if it is
+    trusted.
+    """
     files = dict.fromkeys(
         [*(directory.ranking / name for name in EXPORTED), *pictures(directory), directory.report]
     )

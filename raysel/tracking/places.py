@@ -1,8 +1,9 @@
 """Tracking URIs of MLflow, and the places outside a study's directory that only it names.
 
-A directory may be untrusted: a server that it names would get the results of a resumed study, or be asked for data with
-this user's credentials. So a place that the user does not name again is used only if this user has used it before:
-every study that is started or resumed notes its places in a file of the user's own.
+A directory may be untrusted: a server that it names would get the results of a resumed study, or be
+asked for data with this user's credentials. So a place that the user does not name again is used
+only if this user has used it before: every study that is started or resumed notes its places in a
+file of the user's own.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ _SCHEMES = (
 )
 #: Tracking URIs of MLflow that are a scheme alone.
 _PLAIN = ("databricks", "databricks-uc", "uc")
-#: Where MLflow and PostgreSQL's library find credentials by themselves: variables of which one or more must be set,
-#: files below the home directory, and the variables to recommend.
+#: Where MLflow and PostgreSQL's library find credentials by themselves: variables of which one or
+#: more must be set, files below the home directory, and the variables to recommend.
 _ELSEWHERE: dict[str, tuple[tuple[str, ...], str, str]] = {
     "http": (
         ("MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"),
@@ -80,17 +81,19 @@ def absolute_uri(uri: str) -> str:
 
 
 def check_store(uri: str) -> None:
-    """Check that MLflow's store, if it is a sqlite file, can be written and is of the installed version of MLflow.
+    """Check that MLflow's store, if it is a sqlite file, can be written and is of the installed
+    version of MLflow.
 
-    Of a server the address is checked; it is asked by the upload only. A folder of files, in which MLflow kept runs in
-    earlier times, is refused as MLflow refuses it.
+    Of a server the address is checked; it is asked by the upload only. A folder of files, in which
+    MLflow kept runs in earlier times, is refused as MLflow refuses it.
     """
     _refuse_folder(uri)
     check_address(uri)
     path = store_file(uri)
     if path is None:
         return
-    # The upload makes missing folders below this one; unlike Path's, this `exists` is False where a folder is closed.
+    # The upload makes missing folders below this one; unlike Path's, this `exists` is False where a
+    # folder is closed.
     folder = next(above for above in path.absolute().parents if os.path.exists(above))  # noqa: PTH110
     try:
         with tempfile.TemporaryFile(dir=folder):  # sqlite writes its own journal beside the file
@@ -100,12 +103,13 @@ def check_store(uri: str) -> None:
     except OSError as error:
         where = "" if folder == path.absolute().parent else f" below {folder}"
         raise ConfigError(
-            f"MLflow's store {path} cannot be written{where}: {error.strerror}; set tracking.uri or "
-            "MLFLOW_TRACKING_URI to a place that can, or start the command in another directory."
+            f"MLflow's store {path} cannot be written{where}: {error.strerror}; set tracking.uri or"
+            " MLFLOW_TRACKING_URI to a place that can, or start the command in another directory."
         ) from error
     if problem := other_version(path):
         raise ConfigError(
-            f"MLflow's store {path} {problem}. Or use another store, e.g. --set tracking.uri=sqlite:///new.db"
+            f"MLflow's store {path} {problem}. Or use another store, e.g. --set"
+            " tracking.uri=sqlite:///new.db"
         )
 
 
@@ -116,21 +120,24 @@ def _refuse_folder(uri: str) -> None:
     if uri and is_folder and lower not in _PLAIN and not allowed:
         database = "sqlite:///mlflow.db"
         raise ConfigError(
-            f"tracking.uri (or MLFLOW_TRACKING_URI): {uri} is a folder or no URI. MLflow keeps runs in a database or "
-            f"on a server: give e.g. {database}. To move the runs of a folder: mlflow migrate-filestore "
-            f"--source FOLDER --target {database}. MLFLOW_ALLOW_FILE_STORE=true lets MLflow still use a folder."
+            f"tracking.uri (or MLFLOW_TRACKING_URI): {uri} is a folder or no URI. MLflow keeps runs"
+            f" in a database or on a server: give e.g. {database}. To move the runs of a folder:"
+            f" mlflow migrate-filestore --source FOLDER --target {database}."
+            " MLFLOW_ALLOW_FILE_STORE=true lets MLflow still use a folder."
         )
     if lower.startswith("sqlite:") and not lower.startswith("sqlite:///"):
         raise ConfigError(
-            f"tracking.uri: {uri} has too few slashes; give sqlite:///mlflow.db, or sqlite:////folder/mlflow.db for "
-            "an absolute path."
+            f"tracking.uri: {uri} has too few slashes; give sqlite:///mlflow.db, or"
+            " sqlite:////folder/mlflow.db for an absolute path."
         )
 
 
 def connection(uri: str) -> tuple[str, dict[str, str | None]]:
-    """Return what MLflow is connected to with: the URI, and the environment variables that hold its credentials.
+    """Return what MLflow is connected to with: the URI, and the environment variables that hold its
+    credentials.
 
-    Credentials of a server are handed over in MLflow's own variables, because MLflow's errors repeat its URI.
+    Credentials of a server are handed over in MLflow's own variables, because MLflow's errors
+    repeat its URI.
     """
     full = with_credentials(keep_credentials(uri))
     given = os.environ.get("MLFLOW_TRACKING_URI", "")
@@ -156,8 +163,9 @@ def missing_credentials(uri: str) -> str:
     if any(os.environ.get(name) for name in names) or (file and (Path.home() / file).exists()):
         return ""
     return (
-        f"the credentials of {bare_uri(uri)} are not stored with a study, and none are given: set {variables}, or give "
-        "tracking.uri again; else the study runs, and its runs are uploaded later"
+        f"the credentials of {bare_uri(uri)} are not stored with a study, and none are given: set"
+        f" {variables}, or give tracking.uri again; else the study runs, and its runs are uploaded"
+        " later"
     )
 
 
@@ -180,16 +188,18 @@ def check_place(key: str, uri: str, directory: Path) -> None:
     """Check that this user has used a place before that a study's directory names."""
     if uri and _place(uri) not in (_place(own_store()), *_noted()):
         raise ConfigError(
-            f"{key}: {uri} is named by the directory {directory} only, which may be a stranger's, and you have not "
-            f"used it from this account before: nothing is sent there or read from there. If it is to be used, give "
-            f"{key} again."
+            f"{key}: {uri} is named by the directory {directory} only, which may be a stranger's,"
+            " and you have not used it from this account before: nothing is sent there or read"
+            f" from there. If it is to be used, give {key} again."
         )
 
 
 def place_now(uri: str, directory: Path) -> str:
-    """Return the URI of a store that a study's directory names, as it is now if both were moved together.
+    """Return the URI of a store that a study's directory names, as it is now if both were moved
+    together.
 
-    A store whose folder is no longer there is looked for in the folders above the study, and is not made anew.
+    A store whose folder is no longer there is looked for in the folders above the study, and is not
+    made anew.
     """
     name = Path(uri.removeprefix("sqlite:///"))
     if not uri.startswith("sqlite:////") or name.parent.exists():
@@ -200,28 +210,34 @@ def place_now(uri: str, directory: Path) -> str:
         return f"sqlite:///{found}"
     check_place("tracking.uri", uri, directory)
     raise ConfigError(
-        f"tracking.uri: the folder {name.parent} of MLflow's store {name.name}, which {directory} names, is no longer "
-        "there, and it is not made anew. Give the store again, e.g. --set tracking.uri=sqlite:///mlflow.db"
+        f"tracking.uri: the folder {name.parent} of MLflow's store {name.name}, which {directory}"
+        " names, is no longer there, and it is not made anew. Give the store again, e.g. --set"
+        " tracking.uri=sqlite:///mlflow.db"
     )
 
 
 def check_names(
     names: Mapping[str, Any], study_id: str, directory: Path, given: Container[str] = ()
 ) -> None:
-    """Check that this user has used the names in MLflow with a study before, unless they are given again."""
+    """Check that this user has used the names in MLflow with a study before, unless they are
+    given again.
+    """
     for key, name in names.items():
         if key not in given and _name(key, name, study_id) not in _noted():
             raise ConfigError(
-                f"tracking.{key}: {name} is named by the directory {directory} only, which may be a stranger's, and "
-                "you have not used it with this study from this account before: nothing is written there. If it is to "
-                f"be used, give it again by --set tracking.{key}=NAME; tracking.{key}=null leaves it out."
+                f"tracking.{key}: {name} is named by the directory {directory} only, which may be a"
+                " stranger's, and you have not used it with this study from this account before:"
+                " nothing is written there. If it is to be used, give it again by --set"
+                f" tracking.{key}=NAME; tracking.{key}=null leaves it out."
             )
 
 
 def check_experiment(uri: str, name: str, study_id: str, directory: Path) -> None:
-    """Check that a study that this account has not started is not added to an experiment of other studies by its name.
+    """Check that a study that this account has not started is not added to an experiment of other
+    studies by its name.
 
-    The store is asked only for a study that is not noted; one that cannot be asked now is asked again by the upload.
+    The store is asked only for a study that is not noted; one that cannot be asked now is asked
+    again by the upload.
     """
     from raysel.tracking.mlflow_client import holds_only_others  # noqa: PLC0415 - takes seconds to import
 
@@ -231,13 +247,16 @@ def check_experiment(uri: str, name: str, study_id: str, directory: Path) -> Non
     with changed_variables(variables):
         if holds_only_others(target, name, study_id):
             raise ConfigError(
-                f"tracking.experiment: {name} has runs of other studies or a description, and {directory} may be a "
-                "stranger's: give another name by --set tracking.experiment=NAME."
+                f"tracking.experiment: {name} has runs of other studies or a description, and"
+                f" {directory} may be a stranger's: give another name by --set"
+                " tracking.experiment=NAME."
             )
 
 
 def names_in_mlflow(tracking: Mapping[str, Any], default: str) -> dict[str, Any]:
-    """Return the experiment and the registered model that a section ``tracking`` names, by key, without the default."""
+    """Return the experiment and the registered model that a section ``tracking`` names, by key,
+    without the default.
+    """
     named = {key: tracking.get(key) for key in ("experiment", "register")}
     return {
         key: name for key, name in named.items() if name and (key, name) != ("experiment", default)
@@ -245,13 +264,17 @@ def names_in_mlflow(tracking: Mapping[str, Any], default: str) -> dict[str, Any]
 
 
 def note_names(names: Mapping[str, Any], study_id: str) -> None:
-    """Note names in MLflow, as `names_in_mlflow` returns them, that the user has chosen for a study."""
+    """Note names in MLflow, as `names_in_mlflow` returns them, that the user has chosen for a
+    study.
+    """
     for key, name in names.items():
         _note(_name(key, name, study_id))
 
 
 def note_place(uri: str) -> None:
-    """Note a place that the user has chosen, without credentials; nothing happens if the file cannot be written."""
+    """Note a place that the user has chosen, without credentials; nothing happens if the file
+    cannot be written.
+    """
     _note(_place(uri))
 
 
@@ -267,7 +290,9 @@ def _note(place: str) -> None:
 
 
 def data_on_servers(config: StudyConfig) -> dict[str, str]:
-    """Return the URIs of the data files that a configuration names; files of this machine are left out."""
+    """Return the URIs of the data files that a configuration names; files of this machine are
+    left out.
+    """
     data = config.dataset
     sections = [
         ("dataset", data),
@@ -282,8 +307,8 @@ def data_on_servers(config: StudyConfig) -> dict[str, str]:
 
 
 def note_places(config: StudyConfig, uri: str, study_id: str) -> None:
-    """Note the places of a study that starts or is resumed: its MLflow store, its names there, and its data's
-    servers.
+    """Note the places of a study that starts or is resumed: its MLflow store, its names there, and
+    its data's servers.
     """
     names = names_in_mlflow(vars(config.tracking), config.name)
     note_names({"experiment": config.name, **names}, study_id)
@@ -314,7 +339,9 @@ def _name(key: str, name: Any, study_id: str) -> str:
 
 
 def _place(uri: str) -> str:
-    """Absolute URI without credentials: scheme, host, port, path and what decides which server is asked."""
+    """Absolute URI without credentials: scheme, host, port, path and what decides which server
+    is asked.
+    """
     parts = urlsplit(
         absolute_uri(uri) if uri.startswith("sqlite:") else uri
     )  # raysel 0.1 stored relative paths

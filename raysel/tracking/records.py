@@ -1,4 +1,5 @@
-"""Records of a study's journal, and their check for what would break a reader: names, indices, lengths.
+"""Records of a study's journal, and their check for what would break a reader: names, indices,
+lengths.
 
 A forged figure of the right type and length is a lie that no check can find.
 """
@@ -25,7 +26,8 @@ from raysel.evaluation.records import (
     TrialRecord,
 )
 
-#: Version of the format; increase it when a record changes its fields, and convert the former lines in the journal.
+#: Version of the format; increase it when a record changes its fields, and convert the former lines
+#: in the journal.
 SCHEMA = 3
 
 #: Fields of a study's record that can name URIs.
@@ -34,7 +36,9 @@ _WITH_URIS = ("uri", "config", "data_files")
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """Definition of a study: the journal's first record, written again whenever the study is resumed."""
+    """Definition of a study: the journal's first record, written again whenever the study is
+    resumed.
+    """
 
     #: Id of the study's runs in MLflow.
     id: str
@@ -52,8 +56,8 @@ class StudyRecord:
     config_hash: str
     #: Hash of the data's content.
     data_hash: str
-    #: Versions of ``raysel``, of the libraries that it uses and of Python, and ``numbers``, a hash of the source that
-    #: the study's numbers depend on.
+    #: Versions of ``raysel``, of the libraries that it uses and of Python, and ``numbers``, a hash
+    #: of the source that the study's numbers depend on.
     versions: Mapping[str, str]
     #: Name of the metric, e.g. ``"accuracy"``.
     metric: str
@@ -75,15 +79,19 @@ class StudyRecord:
     untrusted: Sequence[str] = field(default_factory=list)
     #: Names of the classes, those of all tasks, or of the labels; empty if they were not recorded.
     classes: Sequence[str] = field(default_factory=list)
-    #: Remarks on the data, as `raysel.study.inspection.remarks.data_remarks` made them at the study's start.
+    #: Remarks on the data, as `raysel.study.inspection.remarks.data_remarks` made them at the
+    #: study's start.
     data_remarks: Sequence[str] = field(default_factory=list)
-    #: Absolute path at which each file of the configuration was found, by its key, e.g. ``"dataset.path"``, or
-    #: ``"dataset.tasks.faces.path"`` for a task; empty if they were not recorded.
+    #: Absolute path at which each file of the configuration was found, by its key, e.g.
+    #: ``"dataset.path"``, or ``"dataset.tasks.faces.path"`` for a task; empty if they were not
+    #: recorded.
     data_files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def choose_n(self) -> ChooseN:
-        """Rule that chooses the number of features; ``mean`` in studies of before there was a choice."""
+        """Rule that chooses the number of features; ``mean`` in studies of before there was a
+        choice.
+        """
         rule: ChooseN = self.config["evaluation"].get("choose_n", "mean")
         return rule
 
@@ -102,13 +110,16 @@ class SearchRecord:
 
 @dataclass(frozen=True)
 class NoiseRecord:
-    """Stability of an F-test ranking over the outer training sets of a study with permuted labels."""
+    """Stability of an F-test ranking over the outer training sets of a study with permuted
+    labels.
+    """
 
     #: Number of permutations.
     n_permutations: int
     #: What exchanges its labels, as in `LabelPermutations.kind`.
     exchanged: str
-    #: Over the permutations, of the N best features for N from 1 to the number of features; None where undefined.
+    #: Over the permutations, of the N best features for N from 1 to the number of features; None
+    #: where undefined.
     mean: Sequence[float | None]
     lowest: Sequence[float | None]
     highest: Sequence[float | None]
@@ -123,13 +134,14 @@ class EndRecord:
     #: Times of the study's first start and of this end, in seconds since the epoch.
     started: float
     ended: float
-    #: Figures of a finished study, empty by default: ``test_mean`` and ``test_std`` over the outer folds,
-    #: ``test_by_task`` (a mapping), ``inner_mean``, ``stability``, ``stability_of_noise`` (its mean with permuted
-    #: labels) and ``redundancy`` (of the default top; None if undefined), ``winners_converged`` (a share), ``cut`` (by
-    #: the time budget), ``report`` (``test_mean`` and ``test_std`` of each further metric by its name), ``guesses``
-    #: (mean of each), ``choose_n``, ``n_features``, ``interval``, ``references``, ``optimism`` and ``curve``, as the
-    #: manifest has them; in words the ``numbers`` of features that the score is of, the ``verdict``, the ``remarks``,
-    #: and whether the score is ``doubted`` by one on the data.
+    #: Figures of a finished study, empty by default: ``test_mean`` and ``test_std`` over the outer
+    #: folds, ``test_by_task`` (a mapping), ``inner_mean``, ``stability``, ``stability_of_noise``
+    #: (its mean with permuted labels) and ``redundancy`` (of the default top; None if undefined),
+    #: ``winners_converged`` (a share), ``cut`` (by the time budget), ``report`` (``test_mean`` and
+    #: ``test_std`` of each further metric by its name), ``guesses`` (mean of each), ``choose_n``,
+    #: ``n_features``, ``interval``, ``references``, ``optimism`` and ``curve``, as the manifest has
+    #: them; in words the ``numbers`` of features that the score is of, the ``verdict``, the
+    #: ``remarks``, and whether the score is ``doubted`` by one on the data.
     result: Mapping[str, Any] = field(default_factory=dict)
     #: Result of a finished study in Markdown; empty otherwise.
     summary: str = ""
@@ -141,7 +153,8 @@ class NodeRecord:
 
     #: Address of the node.
     node: str
-    #: Name, version of the driver and version of the node, of each that differs and can change a number.
+    #: Name, version of the driver and version of the node, of each that differs and can change a
+    #: number.
     versions: Sequence[tuple[str, str, str]]
 
     @property

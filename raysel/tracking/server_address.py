@@ -1,4 +1,6 @@
-"""Addresses of MLflow's servers and databases: whether a URI can name one, and whether it is reached now."""
+"""Addresses of MLflow's servers and databases: whether a URI can name one, and whether it is
+reached now.
+"""
 
 from __future__ import annotations
 
@@ -44,15 +46,17 @@ def _check_driver(uri: str, key: str) -> None:
         make_url(uri).get_dialect().import_dbapi()
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"{key}: {uri} needs the module {error.name}, which is not installed: install it, or name another "
-            "driver, e.g. postgresql+psycopg2://HOST/NAME."
+            f"{key}: {uri} needs the module {error.name}, which is not installed: install it, or"
+            " name another driver, e.g. postgresql+psycopg2://HOST/NAME."
         ) from error
     except (ArgumentError, ValueError) as error:
         raise ConfigError(f"{key}: {uri} names no database: {error}.") from error
 
 
 def unreachable(uri: str) -> str:
-    """Say why a server or a database cannot be reached now; empty if it can, or if it is not known."""
+    """Say why a server or a database cannot be reached now; empty if it can, or if it is not
+    known.
+    """
     scheme, (host, port) = _scheme(uri), _address(uri)
     through_proxy = scheme in getproxies() and not proxy_bypass(host)
     # Without a host a database is asked by a socket of this machine; a list of hosts has commas.
@@ -63,8 +67,8 @@ def unreachable(uri: str) -> str:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
         return (
-            f"MLflow at {bare_uri(uri)} cannot be reached now ({why}): check tracking.uri; until it can be, a study "
-            "computes, and nothing is uploaded"
+            f"MLflow at {bare_uri(uri)} cannot be reached now ({why}): check tracking.uri; until it"
+            " can be, a study computes, and nothing is uploaded"
         )
     return ""
 

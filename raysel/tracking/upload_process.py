@@ -1,4 +1,6 @@
-"""Background process that uploads the journals of a study, or of a comparison's members, to MLflow while it runs."""
+"""Background process that uploads the journals of a study, or of a comparison's members, to
+MLflow while it runs.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ from raysel.tracking.journal_upload import (
     waiting_words,
 )
 
-#: Leaves the CPUs to the solvers, also while it imports. Linux may share them among sessions first, whatever the nice
-#: values within each: see "The autogroup feature" in sched(7).
+#: Leaves the CPUs to the solvers, also while it imports. Linux may share them among sessions first,
+#: whatever the nice values within each: see "The autogroup feature" in sched(7).
 _PROGRAM = """
 import gc
 import os
@@ -59,11 +61,14 @@ class Upload(Protocol):
     """Upload of a study's journal that goes on while the study runs."""
 
     def finish(self, patience: float = 60.0, say: Say = quiet) -> object:
-        """Wait until everything is uploaded or the upload makes no progress, and say what is waited for."""
+        """Wait until everything is uploaded or the upload makes no progress, and say what is
+        waited for.
+        """
 
 
 class MLflowUploader:
-    """Handle of the background process; one for all members of a comparison, because each imports MLflow for seconds.
+    """Handle of the background process; one for all members of a comparison, because each imports
+    MLflow for seconds.
 
     The journal of a study is uploaded at once, those of members after `follow`.
     """
@@ -93,7 +98,8 @@ class MLflowUploader:
     def finish(self, patience: float = 60.0, say: Say = quiet) -> dict[str, Any]:
         """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait.
 
-        It also makes progress where it computes: on a busy machine the imports or a new database take minutes.
+        It also makes progress where it computes: on a busy machine the imports or a new database
+        take minutes.
         """
         moved, last = time.monotonic(), (-1, 0)
         told, limit = moved, patience
@@ -165,7 +171,9 @@ class MemberUpload:
 
 
 def share_processors(pid: int) -> None:
-    """Let a session that left the processors to others have its share of them again, once it is waited for."""
+    """Let a session that left the processors to others have its share of them again, once it is
+    waited for.
+    """
     with suppress(OSError):
         Path(f"/proc/{pid}/autogroup").write_text("0", encoding="utf-8")
 
@@ -193,7 +201,9 @@ def _waiting_limit(states: Iterable[Mapping[str, Any]], patience: float) -> floa
 
 
 def main() -> int:
-    """Upload a study, or the members whose folders are read from the standard input, while the driver runs."""
+    """Upload a study, or the members whose folders are read from the standard input, while the
+    driver runs.
+    """
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("driver", type=int)

@@ -1,4 +1,5 @@
-"""Writes attack files, reads them as raysel does under a limit of address space, and prints what became of each.
+"""Writes attack files, reads them as raysel does under a limit of address space, and prints what
+became of each.
 
 It is run as a script: ``python judging.py FOLDER``, with an empty folder.
 """
@@ -29,8 +30,8 @@ from raysel.core.machine import MAX_DATA_BYTES
 from raysel.data.loading import load_dataset
 from raysel.evaluation.plan import NestedPlan
 
-#: Address space for the stacks and pools of the threads of PyArrow, which ends the process if it gets none; what of it
-#: is used is measured.
+#: Address space for the stacks and pools of the threads of PyArrow, which ends the process if it
+#: gets none; what of it is used is measured.
 _MORE = 2**32
 #: Events that no file may cause, besides files that are opened by name for writing.
 _FORBIDDEN = (

@@ -1,4 +1,6 @@
-"""Files that a stranger sends are refused in a sentence, before they take memory, run code or write a file."""
+"""Files that a stranger sends are refused in a sentence, before they take memory, run code or
+write a file.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,11 @@ def test_files_of_strangers_are_refused_in_one_message_with_little_memory_and_no
     assert len(judged["files"]) > 60
     for file in judged["files"]:
         name, message = file["name"], file["message"]
-        assert (file["kind"], file["part"] in message, file["events"]) == ("refused", True, []), (
-            file
-        )
+        assert (file["kind"], file["part"] in message, file["events"]) == (
+            "refused",
+            True,
+            [],
+        ), file
         assert Path(name).name.partition(".")[0] in message
         assert len(message) < 1000
         assert message.isprintable() or "\n" in message

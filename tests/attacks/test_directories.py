@@ -186,8 +186,8 @@ def test_a_plan_with_test_samples_in_training_is_refused(stranger):
         "is on both sides": lambda fold: fold["train"].append(fold["test"][0]),
         "an index outside": lambda fold: fold["test"].append(10**6),
         "must be lists of whole numbers": lambda fold: fold["test"].append(0.5),
-        "from outside its outer training set": lambda fold: fold["inner"][0]["train"].append(
-            fold["test"][0]
+        "from outside its outer training set": (
+            lambda fold: fold["inner"][0]["train"].append(fold["test"][0])
         ),
         "the name of a fold": lambda fold: fold.update(name="../x"),
     }

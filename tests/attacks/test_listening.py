@@ -31,7 +31,9 @@ def sockets(pid: int) -> set[str]:
 
 
 def listening() -> list[str]:
-    """The address of each listening socket of all processes below this one, as the kernel writes it."""
+    """The address of each listening socket of all processes below this one, as the kernel writes
+    it.
+    """
     family, tree = {os.getpid()}, parents()
     while more := {pid for pid, parent in tree.items() if parent in family} - family:
         family |= more

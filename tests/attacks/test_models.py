@@ -1,4 +1,6 @@
-"""A model file of a stranger is not opened; one that the user trusts, whatever it says, runs no code when it is loaded."""
+"""A model file of a stranger is not opened; one that the user trusts, whatever it says, runs no
+code when it is loaded.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,8 @@ def forest():
     return RandomForestClassifier(2, n_jobs=200).fit(*load_iris(return_X_y=True))
 
 
-#: Models whose compiled code leaves its arrays, or that take any number of threads: no list of checks finds them all.
+#: Models whose compiled code leaves its arrays, or that take any number of threads: no list of
+#: checks finds them all.
 FORGED = (one_vs_rest, machine, encoder, forest)
 
 

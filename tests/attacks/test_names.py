@@ -28,7 +28,8 @@ from raysel.evaluation.ranking_files import write_ranking
 from raysel.results.export import markdown
 from raysel.tracking.mlflow_experiment import allowed_keys, logged_param
 
-#: What a terminal obeys or hides: controls but the line break, turned text, zero width, halves of surrogate pairs.
+#: What a terminal obeys or hides: controls but the line break, turned text, zero width, halves of
+#: surrogate pairs.
 OBEYED = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )

@@ -24,7 +24,9 @@ from raysel.tracking.places import check_place, note_place, note_places
 
 @pytest.fixture
 def server():
-    """A stranger's server that counts what is asked of it: its address, and the paths that were asked for."""
+    """A stranger's server that counts what is asked of it: its address, and the paths that were
+    asked for.
+    """
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

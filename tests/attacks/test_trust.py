@@ -1,4 +1,6 @@
-"""Studies of another account, and of one that cannot keep a key: shown, not used, and trusted by one command."""
+"""Studies of another account, and of one that cannot keep a key: shown, not used, and trusted by
+one command.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Classes in scikit-learn's style as methods of raysel: their own numbers, ranked where they can be."""
+"""Classes in scikit-learn's style as methods of raysel: their own numbers, ranked where they can
+be.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Samples with cells that are no numbers are rows of a table, and estimators that take none are refused."""
+"""Samples with cells that are no numbers are rows of a table, and estimators that take none are
+refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every selector of scikit-learn ranks the features, of classes and of a quantity, as it selects them."""
+"""Every selector of scikit-learn ranks the features, of classes and of a quantity, as it selects
+them.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,8 @@ EACH = [
 
 def test_all_selectors_of_scikit_learn_are_tested():
     public = {
-        cls for cls in map(vars(feature_selection).get, feature_selection.__all__)
+        cls
+        for cls in map(vars(feature_selection).get, feature_selection.__all__)
         if isinstance(cls, type) and issubclass(cls, SelectorMixin) and cls is not SelectorMixin
     }  # fmt: skip
     assert public == {type(one) for _, some in CASES.values() for one in some}

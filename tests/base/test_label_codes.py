@@ -1,4 +1,6 @@
-"""A classifier that takes 0 to k - 1 only is fitted to any labels, and what it gives is of these labels."""
+"""A classifier that takes 0 to k - 1 only is fitted to any labels, and what it gives is of these
+labels.
+"""
 
 from __future__ import annotations
 

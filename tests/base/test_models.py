@@ -169,7 +169,8 @@ def test_a_model_of_version_0_1_is_read_under_its_present_name(name):
     np.testing.assert_allclose(model[-1].scores_, again[-1].scores_, rtol=1e-9)
 
 
-#: Modules of some classes in model files of versions 0.2 to 0.7 and 0.8.0; the classes' names have stayed.
+#: Modules of some classes in model files of versions 0.2 to 0.7 and 0.8.0; the classes' names have
+#: stayed.
 FORMER_MODULES = {
     "pca": ["raysel.baselines.projections.pca", "raysel.baselines.pca"],
     "t_test": ["raysel.baselines.filters.t_test", "raysel.baselines.t_test"],

@@ -1,6 +1,8 @@
-"""The two faces of every projection: tasks given one by one, and one X with NaN outside a sample's own task.
+"""The two faces of every projection: tasks given one by one, and one X with NaN outside a sample's
+own task.
 
-What scikit-learn's own checks cannot ask, for they know of no NaN that means something, is asked here.
+What scikit-learn's own checks cannot ask, for they know of no NaN that means something, is asked
+here.
 """
 
 from __future__ import annotations
@@ -28,14 +30,18 @@ STARTS, STOPS = np.array([0, 12, 21]), np.array([12, 21, 35])
 
 @pytest.fixture(scope="module")
 def tasks():
-    """60, 80 and 50 samples of 12, 9 and 14 features in 4, 3 and 5 classes, each feature in units of its own."""
+    """60, 80 and 50 samples of 12, 9 and 14 features in 4, 3 and 5 classes, each feature in
+    units of its own.
+    """
     made = make_tasks(3, sizes=((60, 12, 4), (80, 9, 3), (50, 14, 5)), noise=0.7)
     return [(X * (1 + np.arange(X.shape[1])) ** 2, y) for X, y in made]
 
 
 @pytest.fixture(scope="module")
 def mixed(tasks):
-    """The same samples as X, y and the task of each, in an order that mixes the tasks; labels as words."""
+    """The same samples as X, y and the task of each, in an order that mixes the tasks; labels as
+    words.
+    """
     X, y, _ = concatenate(tasks)
     owners = np.repeat([0, 1, 2], [60, 80, 50])
     y = np.array([f"t{i}/{label}" for i, label in zip(owners, y, strict=True)])
@@ -332,7 +338,9 @@ def test_impossible_numbers_of_components_are_refused_before_the_fit(n_component
 
 @pytest.mark.parametrize("method", [MTDA, PCA, LDA, TraceRatioLDA])
 def test_more_components_than_a_training_set_allows_are_refused_before_the_fit(method):
-    """Six samples of three classes have rank 5 at most, two classes one direction that tells them apart."""
+    """Six samples of three classes have rank 5 at most, two classes one direction that tells
+    them apart.
+    """
     y, owners = (
         np.r_[np.arange(18) % 2, np.arange(6) % 3, np.arange(18) % 2],
         np.repeat([0, 1, 2], [18, 6, 18]),

@@ -1,4 +1,6 @@
-"""Methods by name: raysel's own, other packages', and dotted ones; what is refused and with which remedy."""
+"""Methods by name: raysel's own, other packages', and dotted ones; what is refused and with
+which remedy.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +177,8 @@ def test_a_name_that_two_packages_register_is_refused(tmp_path, monkeypatch):
 def test_a_nested_class_is_found_as_pkgutil_finds_it(tmp_path, monkeypatch):
     (tmp_path / "nested_mine").mkdir()
     (tmp_path / "nested_mine/__init__.py").write_text(
-        "from sklearn.svm import SVC\nclass Outer:\n    class Inner(SVC):\n        class Core(SVC):\n            pass\n"
+        "from sklearn.svm import SVC\nclass Outer:\n    class Inner(SVC):\n        class"
+        " Core(SVC):\n            pass\n"
     )
     (tmp_path / "nested_mine/broken.py").write_text("import no_such_package")
     (tmp_path / "nested_mine/leaving.py").write_text("raise SystemExit(3)")

@@ -1,4 +1,6 @@
-"""Classifiers that take 0 to k - 1 only, in files of studies: they give what they give for labels coded by hand."""
+"""Classifiers that take 0 to k - 1 only, in files of studies: they give what they give for
+labels coded by hand.
+"""
 
 from __future__ import annotations
 

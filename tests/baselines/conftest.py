@@ -1,4 +1,6 @@
-"""Real data for the tests of the baselines: few images of each class, and scaled descriptors of photographs."""
+"""Real data for the tests of the baselines: few images of each class, and scaled descriptors of
+photographs.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,9 @@ from scipy.spatial.distance import cdist
 
 
 def draw(n=24, widths=(2, 3, 4), n_classes=3, seed=0, spread=1.0):
-    """Normal samples around class means, their labels, and the modalities; the last modality is noise."""
+    """Normal samples around class means, their labels, and the modalities; the last modality is
+    noise.
+    """
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(n) % n_classes)
     blocks = [
@@ -41,7 +43,9 @@ def signs_of(y):
 
 
 def yu_dual(kernels, signs, q, C=None):
-    """Optimum and weights of the dual of Yu et al. (2010), by Clarabel; C=None is the squared loss."""
+    """Optimum and weights of the dual of Yu et al. (2010), by Clarabel; C=None is the squared
+    loss.
+    """
     if C is None:
         kernels = np.concatenate([kernels, np.eye(signs.shape[1])[None]])
     roots = [np.linalg.cholesky(K + 1e-12 * np.eye(len(K))) for K in kernels]

@@ -123,14 +123,16 @@ def test_a_singular_within_class_scatter_is_warned_of():
         Aggregate(intermediate_dim=5, criterion="ratio_trace").fit_tasks(tasks)
         Aggregate(intermediate_dim=12, criterion="ratio_trace", shrinkage=0.1).fit_tasks(tasks)
         Aggregate(intermediate_dim=12).fit_tasks(tasks)
-        # Nothing is singular where the tasks have fewer columns than samples, whatever dimension they are reduced to.
+        # Nothing is singular where the tasks have fewer columns than samples, whatever dimension
+        # they are reduced to.
         Aggregate(intermediate_dim=300, criterion="ratio_trace").fit_tasks(
             [make_task(9), make_task(10, n=40, D=7)]
         )
 
 
 def test_a_scatter_that_is_singular_in_the_columns_of_one_task_is_warned_of():
-    # 96 degrees of freedom for 30 directions, but 12 samples of 4 classes for the 20 columns that one task has alone.
+    # 96 degrees of freedom for 30 directions, but 12 samples of 4 classes for the 20 columns that
+    # one task has alone.
     tasks = [make_task(14, n=12, D=30), make_task(15, n=92, D=10)]
     X, y = pooled(tasks, None)
     B, W = scatters(X, y)

@@ -1,4 +1,6 @@
-"""RFS and GLSPFS converge where they are proved to be near their optimum: against a conic solver, and on faces."""
+"""RFS and GLSPFS converge where they are proved to be near their optimum: against a conic
+solver, and on faces.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Tests that the scores of methods are what their capabilities say: of each feature alone, or places."""
+"""Tests that the scores of methods are what their capabilities say: of each feature alone, or
+places.
+"""
 
 import numpy as np
 import pytest

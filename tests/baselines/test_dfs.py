@@ -1,4 +1,6 @@
-"""DFS against the eigenproblem in all features, discriminant analysis at its limit, and what it refuses."""
+"""DFS against the eigenproblem in all features, discriminant analysis at its limit, and what it
+refuses.
+"""
 
 from __future__ import annotations
 

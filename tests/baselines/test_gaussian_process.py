@@ -1,4 +1,6 @@
-"""The Gaussian process against the evidence written out, its differences, and scikit-learn's regressor."""
+"""The Gaussian process against the evidence written out, its differences, and scikit-learn's
+regressor.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def library_kernel(model, widths):
 
 
 def check_evidence(kernels, T, logs):
-    """The log-density of a normal distribution, its derivatives as the notes print them, and by differences."""
+    """The log-density of a normal distribution, its derivatives as the notes print them, and by
+    differences.
+    """
     pairs, (c, n) = np.array([pairs_of(K) for K in kernels]), T.shape
     value, gradient, dual = negative_log_evidence(logs, pairs, T)
     weights = np.exp(logs)

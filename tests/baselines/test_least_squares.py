@@ -1,4 +1,6 @@
-"""Bilinear regression and MLLS against ridge regression, alternations written out and other figures."""
+"""Bilinear regression and MLLS against ridge regression, alternations written out and other
+figures.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def samples(seed, n, shape, classes=3):
 
 
 def literal(X, y, shape, alpha, n_iter):
-    """The alternation a class, each step a linear system; coefficients (n_classes, n_features) and objectives."""
+    """The alternation a class, each step a linear system; coefficients (n_classes, n_features)
+    and objectives.
+    """
     images = (X - X.mean(axis=0)).reshape(-1, *shape)
     coefs, paths = [], []
     for r in np.unique(y):

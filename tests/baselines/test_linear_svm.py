@@ -1,4 +1,6 @@
-"""LinearSVM against LinearSVC itself, a label each against separate machines, and its zero solution."""
+"""LinearSVM against LinearSVC itself, a label each against separate machines, and its zero
+solution.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""LPBoost against the whole program, a conic solver and duality; its machines against scikit-learn's."""
+"""LPBoost against the whole program, a conic solver and duality; its machines against
+scikit-learn's.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,9 @@ def test_below_one_sample_the_smallest_margin_is_maximised():
 @settings(max_examples=10)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 5))
 def test_the_highest_point_is_proved_by_its_shares(seed, n_cuts, n_weights):
-    """No weights exceed the largest coefficient of any mean of the functions, and this one is attained."""
+    """No weights exceed the largest coefficient of any mean of the functions, and this one is
+    attained.
+    """
     cuts = np.random.default_rng(seed).uniform(-1, 1, (n_cuts, n_weights))
     weights, maximum, shares = highest_point(cuts)
     for found in (weights, shares):

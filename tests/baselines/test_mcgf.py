@@ -1,4 +1,6 @@
-"""MCGF: its graph against loops over the samples, its scores against a Sylvester solver, the kept spectra."""
+"""MCGF: its graph against loops over the samples, its scores against a Sylvester solver, the
+kept spectra.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +177,8 @@ def test_it_sees_the_features_of_the_samples_beside_but_no_labels():
     X, Y = draw_mcgf(3, 80)
     model = MCGF().fit(X[:40], Y[:40])
     together = model.decision_function(X[40:])
-    # Fitted is what the training rows say; given rows come without labels, and change each other's scores.
+    # Fitted is what the training rows say; given rows come without labels, and change each other's
+    # scores.
     assert {
         name: len(value) for name, value in vars(model).items() if name in {"samples_", "labelled_"}
     } == {

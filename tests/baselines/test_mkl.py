@@ -1,4 +1,6 @@
-"""The search for kernel weights: after every step its bounds enclose the optimum of a conic solver."""
+"""The search for kernel weights: after every step its bounds enclose the optimum of a conic
+solver.
+"""
 
 from __future__ import annotations
 
@@ -97,8 +99,11 @@ def test_the_dual_of_random_problems(seed, norm, loss):
 
 @settings(max_examples=10)
 @given(
-    st.integers(0, 10**6), st.sampled_from(["inf", 1, 2]), st.sampled_from(["hinge", "squared"]),
-    st.sampled_from([0.1, 3.0, 1e4]), st.sampled_from([0.3, 1.0, 30.0]),
+    st.integers(0, 10**6),
+    st.sampled_from(["inf", 1, 2]),
+    st.sampled_from(["hinge", "squared"]),
+    st.sampled_from([0.1, 3.0, 1e4]),
+    st.sampled_from([0.3, 1.0, 30.0]),
 )  # fmt: skip
 def test_the_gap_is_never_below_the_true_one(seed, norm, loss, C, gamma):
     X, y, modalities = draw(n=15, widths=(2, 2, 3), n_classes=2 + seed % 2, seed=seed)
@@ -198,7 +203,9 @@ def test_labels_that_nobody_has_leave_nothing_to_fit(loss):
 
 
 def test_with_little_structure_the_identity_takes_all_of_the_sparse_weights():
-    """Wide kernels and few samples: the optimum of the conic solver, where all samples get the same scores."""
+    """Wide kernels and few samples: the optimum of the conic solver, where all samples get the
+    same scores.
+    """
     X, y, modalities = draw(n=24, spread=0.3)
     kernels = kernels_of(X, list(modalities.values()), 0.01)
     optimum, weights = yu_dual(kernels, signs_of(y), np.inf)

@@ -61,7 +61,9 @@ def test_words_and_blocks_of_features_do_not_change_the_information(n, monkeypat
 
 
 class OneOverSelected:
-    """The factor 1/k of LCSI's redundancy, of which the fork takes a constant only: counts the products."""
+    """The factor 1/k of LCSI's redundancy, of which the fork takes a constant only: counts the
+    products.
+    """
 
     def __init__(self, n_features):
         self.n_features, self.k, self.products = n_features, 1, 0
@@ -149,7 +151,9 @@ def test_it_is_the_published_sum(samples, k):
 
 
 def whole_numbers(seed):
-    """Samples with many equal distances, which rounding makes different: ranges are no powers of two."""
+    """Samples with many equal distances, which rounding makes different: ranges are no powers of
+    two.
+    """
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.repeat([0, 1, 2], 5))
     return rng.integers(0, rng.integers(3, 12), (15, 5)).astype(float), y

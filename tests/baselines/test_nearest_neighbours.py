@@ -1,4 +1,6 @@
-"""Nearest-neighbour classifiers against scikit-learn, distances written out and the definition of ML-kNN."""
+"""Nearest-neighbour classifiers against scikit-learn, distances written out and the definition
+of ML-kNN.
+"""
 
 from __future__ import annotations
 
@@ -192,14 +194,18 @@ def test_an_own_neighbour_is_not_counted():
 
 @pytest.mark.slow
 def test_msrcv2_has_the_figures_of_another_implementation(msrcv2, figures):
-    """Macro precision and F1, micro precision and F1 over five folds; the spread of other folds is about .02."""
+    """Macro precision and F1, micro precision and F1 over five folds; the spread of other folds
+    is about .02.
+    """
     np.testing.assert_allclose(figures(MLkNN(), msrcv2), [0.712, 0.555, 0.841, 0.691], atol=0.02)
 
 
 @settings(max_examples=12)
 @given(seed=st.integers(0, 2**16), unit=st.sampled_from([1.0, 0.1]))
 def test_ties_of_distances_that_centring_would_round_apart(seed, unit):
-    """Counts and grades: the differences of the samples are exact, those of the centred samples are not."""
+    """Counts and grades: the differences of the samples are exact, those of the centred samples
+    are not.
+    """
     rng = np.random.default_rng(seed)
     X, others = unit * rng.integers(-3, 4, (25, 3)), unit * rng.integers(-3, 4, (8, 3))
     expected = np.argsort(((others[:, None] - X) ** 2).sum(axis=2), axis=1, kind="stable")
@@ -207,7 +213,9 @@ def test_ties_of_distances_that_centring_would_round_apart(seed, unit):
 
 
 def test_of_equally_near_samples_the_first_are_neighbours_whatever_the_number_of_threads():
-    """Binary features have many ties, also with the neighbours that are prepared for all configurations."""
+    """Binary features have many ties, also with the neighbours that are prepared for all
+    configurations.
+    """
     rng = np.random.default_rng(0)
     X, Y = (rng.random((700, 8)) < 0.5).astype(float), (rng.random((700, 3)) < 0.4).astype(int)
     squared = cdist(X, X, "sqeuclidean") + np.diag(np.full(700, np.inf))

@@ -1,4 +1,6 @@
-"""The regressors of quantities against other programs: literal forms, scikit-learn, and convex solvers."""
+"""The regressors of quantities against other programs: literal forms, scikit-learn, and convex
+solvers.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def problem(seed, n, shape, quantities):
 
 
 def literal_smr(images, Y, V, D, alpha, p, zeta, iterations):
-    """The paper's iterations by Kronecker matrices for any centred targets Y (n, c); returns P of each quantity."""
+    """The paper's iterations by Kronecker matrices for any centred targets Y (n, c); returns P
+    of each quantity.
+    """
     n_samples = len(images)
     centring = np.eye(n_samples) - 1 / n_samples
 

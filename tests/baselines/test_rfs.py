@@ -1,4 +1,6 @@
-"""Regression with l2,1 loss and penalty against a conic solver, scikit-feature and its own dual problem."""
+"""Regression with l2,1 loss and penalty against a conic solver, scikit-feature and its own dual
+problem.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,8 @@ def test_both_systems_give_the_same_iterations():
     X, T, _ = problem(1, 20, 8)
     wide = np.hstack([X, np.zeros((20, 30))])  # solved by the system of n_samples equations
     steps = list(islice(zip(l21_steps(X, T, 0.3), l21_steps(wide, T, 0.3), strict=True), 200))
-    # Between the first ones and the optimum they differ by what is extrapolated from the norms of zeros.
+    # Between the first ones and the optimum they differ by what is extrapolated from the norms of
+    # zeros.
     for narrow, padded in [*steps[:2], steps[-1]]:
         np.testing.assert_allclose(padded.W[:8], narrow.W, atol=1e-8)
         np.testing.assert_allclose(padded.b, narrow.b, atol=1e-8)
@@ -100,7 +103,8 @@ def test_the_dual_problem_proves_the_optimum_on_real_data(request, data, alpha):
     X, y, _ = request.getfixturevalue(data)
     X, T = X - X.mean(axis=0), np.eye(y.max() + 1)[y]
     step = nth(l21_steps(X, T, alpha), 150)
-    # Any Z with rows within the unit ball, sum 0 and ||X_j'Z|| <= alpha bounds J from below by <Z, T>.
+    # Any Z with rows within the unit ball, sum 0 and ||X_j'Z|| <= alpha bounds J from below by <Z,
+    # T>.
     residuals = T - X @ step.W - step.b
     Z = residuals / np.sqrt((residuals**2).sum(axis=1, keepdims=True) + 1e-12)
     np.testing.assert_allclose(Z.sum(axis=0), 0.0, atol=1e-3)

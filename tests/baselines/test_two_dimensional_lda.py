@@ -1,4 +1,6 @@
-"""2DLDA against dense generalised eigenproblems, scikit-learn's LDA, and the figures of ORL and USPS."""
+"""2DLDA against dense generalised eigenproblems, scikit-learn's LDA, and the figures of ORL and
+USPS.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ def draw(seed, shape=(5, 4), n=40, c=3):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % c
     d = shape[0] * shape[1]
-    return 1.5 * rng.standard_normal((c, d))[y] + rng.standard_normal((n, d)) @ rng.standard_normal(
-        (d, d)
-    ) / 2, y
+    return (
+        1.5 * rng.standard_normal((c, d))[y]
+        + rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) / 2,
+        y,
+    )
 
 
 def by_eig(X, y, shape, sizes, shrinkage, passes):

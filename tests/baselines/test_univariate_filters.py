@@ -1,4 +1,6 @@
-"""Variance, Welch's t, Fisher score, information gain against NumPy, SciPy, scikit-learn; a random ranking."""
+"""Variance, Welch's t, Fisher score, information gain against NumPy, SciPy, scikit-learn; a
+random ranking.
+"""
 
 from __future__ import annotations
 
@@ -184,7 +186,9 @@ def test_scores_decrease_along_the_order_and_then_with_each_features_own_trace(
 
 @pytest.mark.parametrize("unit", [1e-3, 1e-6, 1e-12])
 def test_small_units_do_not_make_features_equal(unit):
-    """For a gamma far above the scatter J is a small number, whose largest is the feature of largest S_b first."""
+    """For a gamma far above the scatter J is a small number, whose largest is the feature of
+    largest S_b first.
+    """
     rng = np.random.default_rng(4)
     X, y = rng.standard_normal((20, 8)), np.arange(20) % 4
     order = added(unit * X, y, 1e12 * unit**2)[0]

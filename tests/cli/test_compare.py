@@ -1,4 +1,6 @@
-"""``python -m raysel.compare``: prints a comparison again, joins those of several data sets, refuses in a sentence."""
+"""``python -m raysel.compare``: prints a comparison again, joins those of several data sets,
+refuses in a sentence.
+"""
 
 from __future__ import annotations
 
@@ -129,13 +131,14 @@ def test_six_data_sets_have_mean_ranks_and_their_tests(comparison, tmp_path, cap
     assert "Friedman" not in out.replace("no Friedman", "")
     assert "Nemenyi" not in out
 
-    # Below five data sets there are ranks and no test, and no diagram, nor that of more data sets from before.
+    # Below five data sets there are ranks and no test, and no diagram, nor that of more data sets
+    # from before.
     (tmp_path / "out").rename(tmp_path / "four")
     assert main([*map(str, folders[1:5]), "--output", str(tmp_path / "four")]) == 0
     out = capsys.readouterr().out
     assert (
-        "no Friedman test and no critical-difference diagram: there are 4 data sets, and the tests need at"
-        in out
+        "no Friedman test and no critical-difference diagram: there are 4 data sets, and the tests"
+        " need at" in out
     )
     assert {path.name for path in (tmp_path / "four").iterdir()} == {
         "ranks.csv",
@@ -178,8 +181,8 @@ def test_what_makes_ranks_doubtful_is_said(comparison, tmp_path, capsys):
     out = said()
     assert "parts of one data set" not in out
     assert (
-        "SMR, rank 1 has different solvers: smr in few; linear_svm in other. Its ranks are not those"
-        in out
+        "SMR, rank 1 has different solvers: smr in few; linear_svm in other. Its ranks are not"
+        " those" in out
     )
     assert "SMR, rank 1 has different estimators: knn in few; native in other." in out
     assert "SMR *one* has different solvers: linear_svm in few; smr in other." in out

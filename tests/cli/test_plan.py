@@ -1,4 +1,6 @@
-"""The plan tells of the data what NumPy and pandas count in the file, and wraps without losing a word."""
+"""The plan tells of the data what NumPy and pandas count in the file, and wraps without losing a
+word.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,8 @@ def test_the_data_are_told_as_pandas_counts_them(table):
     assert "constant" not in rows  # a note says it, once
     (note,) = [text for text in found["checks"][1].values() if "constant" in text]
     assert note.startswith(
-        f"{int((X.nunique() == 1).sum())} of 4 columns is constant, which tells nothing of the label: flat"
+        f"{int((X.nunique() == 1).sum())} of 4 columns is constant, which tells nothing of the"
+        " label: flat"
     )
     assert found["method"][1]["searched"] == "C (3 values from 0.01 to 1 in equal ratios)"
     assert found["method"][1]["fixed"] == "tol = 0.001"
@@ -130,8 +133,10 @@ def test_several_labels_are_counted_and_tasks_by_task(tmp_path):
     counts = Y.sum(axis=0)
     named = ", ".join(f"{i} ({count})" for i, count in enumerate(counts))
     without = int((Y.sum(axis=1) == 0).sum())
-    assert found["data"][1]["labels"] == (
-        f"3, {counts.min()} to {counts.max()} samples each: {named}; {without} samples without any label"
+    assert (
+        found["data"][1]["labels"]
+        == f"3, {counts.min()} to {counts.max()} samples each: {named}; {without} samples without"
+        " any label"
     )
     assert found["data"][1]["layout"] == "2 modalities: up (32), down (32)"
     assert found["data"][1]["values"].startswith(
@@ -200,7 +205,9 @@ def test_lists_among_the_values_of_a_parameter_keep_their_brackets():
 
 
 def test_the_memory_of_a_refit_grows_with_the_square_of_its_samples(table):
-    """Twice the samples of a pilot fit; a transductive one held the samples to predict, which are the other half."""
+    """Twice the samples of a pilot fit; a transductive one held the samples to predict, which
+    are the other half.
+    """
     _, path = table
     for name, factor in (("kernel_svm", 4), ("mcgf", 1)):
         study = make_study(

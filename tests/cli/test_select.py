@@ -77,7 +77,9 @@ def test_the_table_is_the_journals_scores_ranked(finished_study, exported):
     assert constant.any()
 
     def places(scores):
-        """Rank by score, ties to the lower index; features without one share the mean of the last ranks."""
+        """Rank by score, ties to the lower index; features without one share the mean of the
+        last ranks.
+        """
         without = constant | (np.array(scores) == 0)
         order = sorted(range(64), key=lambda i: (without[i], -scores[i], i))
         last = 64 - (without.sum() - 1) / 2
@@ -294,7 +296,8 @@ def test_it_ranks_by_the_consensus_of_the_folds(study, capsys):
     assert "ranking of the consensus, top 6 (as given)" in out
     table = pd.read_parquet(folder / "ranking.parquet")
     ranks = table[["rank_outer0", "rank_outer1"]]
-    # Features without a score share a rank in a fold, and count as the last; the median of two is their mean.
+    # Features without a score share a rank in a fold, and count as the last; the median of two is
+    # their mean.
     by_fold = ranks.apply(lambda row: row.where(~row.duplicated(keep=False), 64)).mean(axis=1)
     assert table["rank"].tolist() == sorted(table["rank"])
     best = table[table.score > 0]

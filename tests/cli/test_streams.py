@@ -1,4 +1,6 @@
-"""Words that cannot be printed: the study goes on, and its results are those of one whose words were read."""
+"""Words that cannot be printed: the study goes on, and its results are those of one whose words
+were read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The end of a command: short, readable in 80 columns, whole sentences in a file, and all of it when asked."""
+"""The end of a command: short, readable in 80 columns, whole sentences in a file, and all of it
+when asked.
+"""
 
 from __future__ import annotations
 

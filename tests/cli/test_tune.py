@@ -102,14 +102,17 @@ def test_a_study_says_what_it_found_and_where(finished_study):
     for i, fold in enumerate(("outer0", "outer1")):
         winner = f"alpha={winners[fold]['alpha']} rank={winners[fold]['rank']}"
         n_scored = manifest["features_with_score"][fold]
-        line = rf"^{fold} +{winner} +{numbers[i]} +{n_scored} +{scores['inner'][i]:.3f} +{scores['test'][i]:.3f} *$"
+        line = (
+            rf"^{fold} +{winner} +{numbers[i]} +{n_scored} +{scores['inner'][i]:.3f}"
+            rf" +{scores['test'][i]:.3f} *$"
+        )
         assert re.search(line, out, re.MULTILINE)
     test = f"{np.mean(scores['test']):.3f} ± {np.std(scores['test'], ddof=1):.3f}"
     mean = rf"^mean +{np.mean(scores['inner']):.3f} +{test} \(SD\)"
     assert re.search(mean, out, re.MULTILINE)
     assert (
-        f"model      alpha={winners['final']['alpha']} rank={winners['final']['rank']}, fitted on all 80 samples"
-        in out
+        f"model      alpha={winners['final']['alpha']} rank={winners['final']['rank']}, fitted on"
+        " all 80 samples" in out
     )
     assert "2 of 6 trials gave the zero solution" in out
 
@@ -195,7 +198,8 @@ def test_labels_without_meaning_give_chance_through_the_whole_command(here, caps
     right = round(sum(score * 40 for score in scores["test"]))
     low, high = binom.interval(0.999, 120, 0.5)
     assert low <= right <= high
-    # Seen by the selection, the same labels look learnable: the inner scores are the optimistic ones.
+    # Seen by the selection, the same labels look learnable: the inner scores are the optimistic
+    # ones.
     assert np.mean(scores["inner"]) > np.mean(scores["test"]) - 0.1
 
 
@@ -402,8 +406,8 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
     assert (
-        err
-        == f"stopped. 1 trial had ended and is kept; resume with: python -m raysel.tune --resume '{study}'\n"
+        err == "stopped. 1 trial had ended and is kept; resume with: python -m raysel.tune --resume"
+        f" '{study}'\n"
     )
     for _ in range(600):  # Ray's agent sees the end of its parent a little later
         if not still_there(below):
@@ -481,7 +485,9 @@ TUNE = ["python", "-m", "raysel.tune"]
 
 
 def words(*given: str, solver: str = "smr") -> list[str]:
-    """The words of the command for a study in ``my study`` that was started with these arguments."""
+    """The words of the command for a study in ``my study`` that was started with these
+    arguments.
+    """
     parser = ArgumentParser()
     COMMANDS["tune"].fill(parser)
     text = resume_with(parser.parse_args(words_of(given)), Path("my study"), ["smr", solver])

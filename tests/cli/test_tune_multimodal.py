@@ -37,7 +37,9 @@ STUDY = {
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A working directory with a study of two modalities and three labels; in rare.npz few have one of them."""
+    """A working directory with a study of two modalities and three labels; in rare.npz few have
+    one of them.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RAYSEL_DATA", raising=False)
     data, _ = make_multimodal_classification(

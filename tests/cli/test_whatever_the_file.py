@@ -1,4 +1,6 @@
-"""Whatever the file and the place: `init`, `tune` and `audit` write a study, or end in a sentence."""
+"""Whatever the file and the place: `init`, `tune` and `audit` write a study, or end in a
+sentence.
+"""
 
 from __future__ import annotations
 

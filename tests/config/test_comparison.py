@@ -1,4 +1,6 @@
-"""Configurations of comparisons: what a member lays over the common keys, and what is refused by name."""
+"""Configurations of comparisons: what a member lays over the common keys, and what is refused by
+name.
+"""
 
 from __future__ import annotations
 

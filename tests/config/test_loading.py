@@ -1,4 +1,6 @@
-"""Reading a configuration: every mistake gets one message that names it; nothing else ever escapes."""
+"""Reading a configuration: every mistake gets one message that names it; nothing else ever
+escapes.
+"""
 
 from __future__ import annotations
 
@@ -125,8 +127,8 @@ def test_a_misspelt_key_or_kind_of_domain_is_named_with_the_near_one(tmp_path):
     ):
         assert f"{key}: unknown key; did you mean `{near}`?" in refusal(tmp_path, STUDY, f"{key}=1")
     assert (
-        "cv.zzz: unknown key; known here: outer, inner, repeats, train_per_class, groups, blocks, plan"
-        in refusal(tmp_path, STUDY, "cv.zzz=1")
+        "cv.zzz: unknown key; known here: outer, inner, repeats, train_per_class, groups, blocks,"
+        " plan" in refusal(tmp_path, STUDY, "cv.zzz=1")
     )
     message = refusal(tmp_path, STUDY, "solver.space.alpha={logunifrom: [0.1, 1]}")
     assert "solver.space.alpha" in message
@@ -333,7 +335,10 @@ def test_paths_that_lead_nowhere_are_refused(tmp_path):
 
 
 def test_numbers_and_words_are_told_apart(tmp_path):
-    text = "{a: 1e-3, b: -2E+4, c: .5e1, d: 3e2, e: '1e-3', f: 2001-01-01, g: e3, h: 0.1, i: 7, j: true}"
+    text = (
+        "{a: 1e-3, b: -2E+4, c: .5e1, d: 3e2, e: '1e-3', f: 2001-01-01, g: e3, h: 0.1, i: 7, j:"
+        " true}"
+    )
     params = read(tmp_path, STUDY, f"solver.params={text}").solver.params
     numbers = {"a": 0.001, "b": -20000.0, "c": 5.0, "d": 300.0, "h": 0.1, "i": 7, "j": True}
     assert params == {**numbers, "e": "1e-3", "f": "2001-01-01", "g": "e3"}
@@ -341,7 +346,7 @@ def test_numbers_and_words_are_told_apart(tmp_path):
     assert read(tmp_path, STUDY, "name=2024-05-01").name == "2024-05-01"
 
 
-# --- the hash ---------------------------------------------------------------------------------------------------
+# --- the hash ---
 
 DIFFERENT = re.split(
     r"\s{2,}",
@@ -523,7 +528,7 @@ def test_the_hash_does_not_see_the_order_of_keys(tmp_path):
     assert turned.hash == config.hash
 
 
-# --- round trips and fuzz ---------------------------------------------------------------------------------------
+# --- round trips and fuzz ---
 
 finite = st.floats(-1e300, 1e300)
 words = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=12)
@@ -567,8 +572,8 @@ studies = st.fixed_dictionaries(
         ),
     },
     optional={
-        "evaluation": st.sets(st.integers(1, 99), min_size=1).map(
-            lambda n: {"n_features": sorted(n)}
+        "evaluation": (
+            st.sets(st.integers(1, 99), min_size=1).map(lambda n: {"n_features": sorted(n)})
         ),
         "cv": st.fixed_dictionaries({"groups": words}, optional={"outer": st.integers(2, 9)}),
         "output": words,
@@ -726,7 +731,10 @@ def test_what_changes_no_number_changes_no_hash(tmp_path):
         read(tmp_path, STUDY, f"dataset.only={only}").hash for only in ("[hog, lbp]", "[lbp, hog]")
     }
     assert len(hashes) == 1  # the file has the order
-    tasks = "{name: a, dataset: {tasks: [{name: b, path: b.csv%s}, {name: c, source: iris}]}, solver: {name: mtda}}"
+    tasks = (
+        "{name: a, dataset: {tasks: [{name: b, path: b.csv%s}, {name: c, source: iris}]}, solver:"
+        " {name: mtda}}"
+    )
     assert read(tmp_path, tasks % "").hash == read(tmp_path, tasks % ", keep: [id]").hash
     assert read(tmp_path, tasks % "").hash != read(tmp_path, tasks % ", classes: [1, 2]").hash
 

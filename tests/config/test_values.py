@@ -1,4 +1,6 @@
-"""Resources of a trial: names that Ray knows, amounts that it can hand out, and messages that say what to write."""
+"""Resources of a trial: names that Ray knows, amounts that it can hand out, and messages that
+say what to write.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,8 @@ def test_resources_are_for_ray():
         config_from_dict(raw_config(search={"executor": "serial", "resources": {"GPU": 1}}))
 
 
-#: What may stand in place of any value: other types, numbers that are none or too large, text that no file can hold.
+#: What may stand in place of any value: other types, numbers that are none or too large, text that
+#: no file can hold.
 ANYTHING = (
     *("x", "", "\ud800", "a\0b", b"x", 3, -1, 0, 2.5, True, False, 1e300, 10**400, -(2**63)),
     *(float("nan"), float("inf"), [], [1], ["x"], [[]], [None], {}, {"x": 1}, {"": None}, {1: 2}),

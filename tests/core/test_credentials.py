@@ -1,4 +1,6 @@
-"""No credentials of a URI leave the memory of the process: texts, errors, configurations, pickles, studies on disk."""
+"""No credentials of a URI leave the memory of the process: texts, errors, configurations,
+pickles, studies on disk.
+"""
 
 from __future__ import annotations
 

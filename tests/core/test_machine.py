@@ -1,4 +1,6 @@
-"""Times go on steadily when the machine's clock is set, and limits do not count what a process was stopped."""
+"""Times go on steadily when the machine's clock is set, and limits do not count what a process
+was stopped.
+"""
 
 from __future__ import annotations
 

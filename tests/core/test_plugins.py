@@ -1,4 +1,6 @@
-"""Methods, metrics and readers of another package that do not keep their contract are refused before any compute."""
+"""Methods, metrics and readers of another package that do not keep their contract are refused
+before any compute.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ READERS = ["value", "pair", "lists", "leaves", "NUMBER"]
 
 @pytest.fixture
 def digits(tmp_path, monkeypatch):
-    """Data beside an installed package, whose entry points have the names of its objects in lower case."""
+    """Data beside an installed package, whose entry points have the names of its objects in
+    lower case.
+    """
     groups = {"estimators": [*METHODS, "Slow", "Nearest"], "metrics": METRICS, "readers": READERS}
     points = "".join(
         f"[raysel.{group}]\n"

@@ -1,4 +1,6 @@
-"""Valid files of every kind that raysel reads, ways to damage them, and what reading them must come to."""
+"""Valid files of every kind that raysel reads, ways to damage them, and what reading them must
+come to.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.layouts import Matrix, Modalities, Tasks
 from raysel.data.loading import load_dataset, save_dataset
 
-#: The kinds of files, by their suffix. One of HDF5 is read by a process of its own, which takes its time.
-#: .dat is a file of labels, .png an image of a folder of images.
+#: The kinds of files, by their suffix. One of HDF5 is read by a process of its own, which takes its
+#: time. .dat is a file of labels, .png an image of a folder of images.
 KINDS = (
     "yaml",
     "npz",
@@ -112,22 +114,36 @@ FIGURES = (
 # What means something in a file of each kind.
 _STORED = "raysel¦tensor¦tasks¦modalities¦[]¦{}¦null¦pandas¦arrow.fixed_shape_tensor"
 _TOKENS = {
-    "yaml": ": ¦- ¦? ¦&a ¦*a ¦!!int ¦!!binary ¦!x ¦<<: ¦---\n¦...\n¦%YAML 9.9\n¦@¦`¦>\n¦|\n¦\t¦  ¦{¦}¦[¦]¦,¦'¦\"¦\\¦#"
-    "¦\0¦\ufeff¦\u2028¦\u00fc¦~¦null¦.nan¦-.inf¦2001-01-01¦yes¦on: ¦name: ¦dataset: ¦path: ¦tasks: ¦solver: ¦space: "
-    "¦params: ¦uniform: ¦logspace: ¦randint: ¦loguniform: ¦modalities: ¦search: ¦method: tpe¦method: path¦plan: "
-    "¦groups: ¦label: ¦labels: ¦drop: ¦keep: ¦classes: ¦exclude_classes: ¦delimiter: ¦order: F¦mask: ¦source: nifti"
-    "¦background: ¦only: ",
-    "csv": ",¦\"¦'¦\n¦\r¦\r\n¦;¦\t¦ ¦\0¦\ufeff¦\u00fc¦y¦y.¦y.sky¦label¦target¦nan¦inf¦true¦2024-01-31¦12:00:00¦0x1f"
-    "¦1_000",
-    "npz": "'|O8'¦'<U5'¦'|S3'¦'>f2'¦'<f16'¦'<c16'¦'<M8[s]'¦'|V8'¦'|b1'¦'<u8'¦[('a', '<i4')]¦True¦(2,)¦()¦(-1,)"
-    "¦(10, 99999999)¦(0, 3)¦(9223372036854775807, 2)¦\x93NUMPY\x03\x00",
-    "npy": "'|O'¦'<U5'¦'|S3'¦'>f2'¦'<c16'¦'<M8[s]'¦'|V8'¦[('a', '<i4')]¦True¦(3,)¦()¦(-1, 3)¦(10, 99999999)¦(0, 3)",
+    "yaml": (
+        ": ¦- ¦? ¦&a ¦*a ¦!!int ¦!!binary ¦!x ¦<<: ¦---\n¦...\n¦%YAML 9.9\n¦@¦`¦>\n¦|\n¦\t¦ "
+        " ¦{¦}¦[¦]¦,¦'¦\"¦\\¦#¦\0¦\ufeff¦\u2028¦\u00fc¦~¦null¦.nan¦-.inf¦2001-01-01¦yes¦on: ¦name:"
+        " ¦dataset: ¦path: ¦tasks: ¦solver: ¦space: ¦params: ¦uniform: ¦logspace: ¦randint:"
+        " ¦loguniform: ¦modalities: ¦search: ¦method: tpe¦method: path¦plan: ¦groups: ¦label:"
+        " ¦labels: ¦drop: ¦keep: ¦classes: ¦exclude_classes: ¦delimiter: ¦order: F¦mask: ¦source:"
+        " nifti¦background: ¦only: "
+    ),
+    "csv": (
+        ",¦\"¦'¦\n¦\r¦\r\n¦;¦\t¦"
+        " ¦\0¦\ufeff¦\u00fc¦y¦y.¦y.sky¦label¦target¦nan¦inf¦true¦2024-01-31¦12:00:00¦0x1f¦1_000"
+    ),
+    "npz": (
+        "'|O8'¦'<U5'¦'|S3'¦'>f2'¦'<f16'¦'<c16'¦'<M8[s]'¦'|V8'¦'|b1'¦'<u8'¦[('a',"
+        " '<i4')]¦True¦(2,)¦()¦(-1,)¦(10, 99999999)¦(0, 3)¦(9223372036854775807,"
+        " 2)¦\x93NUMPY\x03\x00"
+    ),
+    "npy": (
+        "'|O'¦'<U5'¦'|S3'¦'>f2'¦'<c16'¦'<M8[s]'¦'|V8'¦[('a', '<i4')]¦True¦(3,)¦()¦(-1, 3)¦(10,"
+        " 99999999)¦(0, 3)"
+    ),
     "h5": "\x89HDF\r\n\x1a\n¦TREE¦HEAP¦SNOD¦OHDR¦FRHP¦X¦y¦MATLAB_class¦double¦char¦cell",
     "mat": "\x0e¦\x0f¦\x05¦\x06¦\x07¦\x10¦\x01\x00\x04\x00¦IM¦MI¦MATLAB 5.0¦X¦y",
     "parquet": f"PAR1¦{_STORED}",
     "arrow": f"ARROW1¦{_STORED}",
     "dat": ',¦"¦\n¦\r¦;¦\t¦ ¦\0¦\ufeff¦label¦y¦person¦nan¦1.0¦cat',
-    "png": "\x89PNG\r\n\x1a\n¦IHDR¦IDAT¦PLTE¦tRNS¦iCCP¦eXIf¦acTL¦fcTL¦zTXt¦II*\0¦MM\0*¦P5 3 2 255\n¦P1¦BM",
+    "png": (
+        "\x89PNG\r\n\x1a\n¦IHDR¦IDAT¦PLTE¦tRNS¦iCCP¦eXIf¦acTL¦fcTL¦zTXt¦II*\0¦MM\0*¦P5 3 2"
+        " 255\n¦P1¦BM"
+    ),
     "nii": "n+1\0¦ni1\0¦n+2\0\r\n\x1a\n¦\0\0\xc0\x7f¦\0\0\x80\x3f¦\x5c\x01\0\0¦\x1c\x02\0\0",
 }
 _AS = {"data": "csv", "nii.gz": "nii"}

@@ -15,7 +15,9 @@ _USERBLOCK = 512
 
 
 def savemat73(path: Path, variables: Mapping[str, Any]) -> None:
-    """Write variables as MATLAB 7.3 does: axes reversed, text as UTF-16 codes, 512 bytes of header."""
+    """Write variables as MATLAB 7.3 does: axes reversed, text as UTF-16 codes, 512 bytes of
+    header.
+    """
     with h5py.File(path, "w", userblock_size=_USERBLOCK) as file:
         for name, value in variables.items():
             if scipy.sparse.issparse(value):
@@ -30,7 +32,10 @@ def savemat73(path: Path, variables: Mapping[str, Any]) -> None:
             else:
                 _write_array(file, name, np.asarray(value))
     with path.open("r+b") as file:
-        text = b"MATLAB 7.3 MAT-file, Platform: GLNXA64, Created on: Thu Jan  1 00:00:00 2026 HDF5 schema 1.00 ."
+        text = (
+            b"MATLAB 7.3 MAT-file, Platform: GLNXA64, Created on: Thu Jan  1 00:00:00 2026 HDF5"
+            b" schema 1.00 ."
+        )
         file.write(text.ljust(124) + b"\x00\x02IM")
 
 

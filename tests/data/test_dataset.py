@@ -133,8 +133,9 @@ def test_hash_tells_everything_apart_but_the_name():
 @pytest.mark.slow
 def test_hash_is_the_same_in_another_process():
     code = (
-        "import numpy as np; from raysel.data.dataset import Dataset; from raysel.data.layouts import Tensor; "
-        "print(Dataset(np.arange(12.0).reshape(4, 3), list('abab'), Tensor((3,))).content_hash)"
+        "import numpy as np; from raysel.data.dataset import Dataset; from raysel.data.layouts"
+        " import Tensor; print(Dataset(np.arange(12.0).reshape(4, 3), list('abab'),"
+        " Tensor((3,))).content_hash)"
     )
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": seed}

@@ -1,4 +1,6 @@
-"""Layouts: columns, parts, arrays and descriptions of each kind, and of a further one that one class adds."""
+"""Layouts: columns, parts, arrays and descriptions of each kind, and of a further one that one
+class adds.
+"""
 
 from __future__ import annotations
 
@@ -210,7 +212,9 @@ def test_data_sets_of_volumes_are_saved_and_read(tmp_path, suffix):
 
 @pytest.fixture
 def curves(monkeypatch):
-    """A layout that only this test knows: curves of several channels, which methods take as matrices."""
+    """A layout that only this test knows: curves of several channels, which methods take as
+    matrices.
+    """
     monkeypatch.setattr(layout, "_KINDS", dict(layout._KINDS))
 
     @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Loading: every format gives the same data set; whatever cannot be used is refused in one sentence."""
+"""Loading: every format gives the same data set; whatever cannot be used is refused in one
+sentence.
+"""
 
 from __future__ import annotations
 

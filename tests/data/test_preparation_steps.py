@@ -1,4 +1,6 @@
-"""Transformers of the steps of a preparation: scikit-learn's contract, their columns, and what they cannot take."""
+"""Transformers of the steps of a preparation: scikit-learn's contract, their columns, and what
+they cannot take.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,7 @@ def test_columns_and_sizes_are_those_of_the_features_in_their_order():
     assert outputs.sizes(np.array([3, 2, 1]), [1, 2, 3]) == [1, 3, 3]
 
 
-def test_harmonised_sites_have_one_mean_and_one_variance_nearly_and_a_column_without_variance_stays():
+def test_harmonised_sites_have_nearly_one_mean_and_variance_and_a_constant_column_stays():
     site = np.repeat([0.0, 1.0, 2.0], 200)
     truth = RNG.normal(size=(600, 30))
     moved = truth * (1 + site[:, None]) + 3 * site[:, None] * RNG.normal(size=30)

@@ -1,4 +1,6 @@
-"""The loader against what is known of real files: their README's, and accuracies that were measured without it."""
+"""The loader against what is known of real files: their README's, and accuracies that were
+measured without it.
+"""
 
 from __future__ import annotations
 

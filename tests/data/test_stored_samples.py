@@ -65,7 +65,9 @@ def both(path, **options):
 
 @pytest.fixture(autouse=True)
 def _five_rows(here, monkeypatch):  # noqa: ARG001 - an empty working directory
-    """Read five rows of the tables here at a time, fewer than the file keeps together; the last is read by itself."""
+    """Read five rows of the tables here at a time, fewer than the file keeps together; the last
+    is read by itself.
+    """
     monkeypatch.setattr("raysel.data.formats.isolated_child._BATCH", 8 * 5 * (D + 2))
 
 
@@ -250,7 +252,9 @@ def test_the_summary_keeps_the_digits_of_what_varies_little_beside_its_mean(seed
     "name", ["unit", "zscore", "minmax", "zscore_sqrt_width", "row_unit", "none"]
 )
 def test_scaled_samples_are_those_scaled_in_memory(stored, name):
-    """Training and test set; of the file's blocks some have samples of both, and some of one alone."""
+    """Training and test set; of the file's blocks some have samples of both, and some of one
+    alone.
+    """
     order = np.random.default_rng(2).permutation(N)
     train, test = order[order >= 6][:25], np.append(order[order < 6], order[order >= 6][25:])
     layout = Modalities({"a": 2, "b": 4})
@@ -388,7 +392,9 @@ def test_what_does_not_stay_in_a_file_is_refused():
 
 @st.composite
 def training_sets(draw):
-    """Features of unlike sizes far from 0, of which some are constant, in a file's order and cut into blocks."""
+    """Features of unlike sizes far from 0, of which some are constant, in a file's order and cut
+    into blocks.
+    """
     lengths = draw(
         st.lists(st.integers(1, 15), min_size=1, max_size=8).filter(
             lambda lengths: sum(lengths) > 1
@@ -436,7 +442,7 @@ def test_the_least_squares_of_blocks_are_those_of_the_array(drawn):
         assert losses[0] == pytest.approx(losses[1], rel=1e-9, abs=1e-9)
 
 
-def test_the_least_squares_of_blocks_tell_features_apart_that_a_squared_condition_number_would_not():
+def test_least_squares_of_blocks_tell_features_apart_despite_a_large_condition_number():
     rng = np.random.default_rng(0)
     one, other = rng.standard_normal((2, 400))
     values = np.stack([one, one + 1e-9 * other], axis=1)

@@ -84,7 +84,9 @@ def test_a_writable_array_is_copied_and_a_protected_one_shared():
 
 
 def test_pickle_hands_out_the_blocks_without_a_copy():
-    """As Ray's object store does: buffers stand outside the pickle and are shared by whoever reads it."""
+    """As Ray's object store does: buffers stand outside the pickle and are shared by whoever
+    reads it.
+    """
     _, _, blocks = make(np.array([0, 1, 0, 1]), [300, 200])
     buffers: list[pickle.PickleBuffer] = []
     stream = pickle.dumps(blocks, protocol=5, buffer_callback=buffers.append)

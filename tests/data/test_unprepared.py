@@ -1,4 +1,6 @@
-"""Data with empty cells and columns of text: read where they are asked for, refused with the mend elsewhere."""
+"""Data with empty cells and columns of text: read where they are asked for, refused with the
+mend elsewhere.
+"""
 
 from __future__ import annotations
 

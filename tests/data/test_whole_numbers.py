@@ -1,4 +1,6 @@
-"""Integers that floats cannot hold: as labels and groups they are compared as integers, of features it is said."""
+"""Integers that floats cannot hold: as labels and groups they are compared as integers, of
+features it is said.
+"""
 
 from __future__ import annotations
 

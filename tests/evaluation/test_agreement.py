@@ -117,7 +117,9 @@ def test_the_curve_holds_what_is_asked_for_and_few_others(d, wanted):
 
 
 def plain_consensus(scores):
-    """Features with a score, by median and mean of their ranks, d where they have none, then by index."""
+    """Features with a score, by median and mean of their ranks, d where they have none, then by
+    index.
+    """
     d, lists = scores.shape[1], [best(row, None) for row in scores]
     ranks = [[own.index(i) + 1 if i in own else d for own in lists] for i in range(d)]
     keys = [(median(ranks[i]), fmean(ranks[i]), i) for i in range(d)]
@@ -172,13 +174,15 @@ def test_the_sentence_counts_what_is_not_in_the_consensus(scores, data):
 def test_the_sentence_names_those_that_disagree():
     folds = [[1.0, 2.0, 3.0, 4.0, 0.0], [1.0, 2.0, 4.0, 3.0, 0.0]]
     text = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds, 2))
-    assert text == (
-        "1 of the final model's top 2 is not in the top 2 of the outer folds' consensus. Folds (of 2) that select it: "
-        "f0 0."
+    assert (
+        text
+        == "1 of the final model's top 2 is not in the top 2 of the outer folds' consensus. Folds"
+        " (of 2) that select it: f0 0."
     )
     text = consensus_sentence(ranking([9.0, 0.0, 0.0, 8.0, 0.0], folds, 3))
     assert text.startswith(
-        "1 of the final model's 2 scored features is not in the top 3 of the outer folds' consensus."
+        "1 of the final model's 2 scored features is not in the top 3 of the outer folds'"
+        " consensus."
     )
     names = ["a\nb" + "x" * 60, *"cdef"]
     text = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds[:1], 2, feature_names=names))
@@ -190,7 +194,9 @@ def test_the_sentence_names_those_that_disagree():
 @pytest.mark.parametrize("n_folds", [1, 2, 4, 6])
 @given(st.data())
 def test_places_in_the_consensus_of_an_even_number_of_folds(n_folds, data):
-    """By the mean of the two ranks in the middle, then by the mean of all; of two folds these are the same."""
+    """By the mean of the two ranks in the middle, then by the mean of all; of two folds these
+    are the same.
+    """
     d = data.draw(st.integers(2, 7))
     kinds = st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0])
     scores = np.array([data.draw(st.lists(kinds, min_size=d, max_size=d)) for _ in range(n_folds)])

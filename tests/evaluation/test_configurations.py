@@ -50,12 +50,14 @@ def test_num_samples_takes_a_seeded_sample_of_a_grid():
     assert some == points(SMALL, "grid", 20, seed=1)
     assert some != points(SMALL, "grid", 20, seed=2)
     assert points(SMALL, "grid", SIZE) == points(SMALL, "grid", 10 * SIZE) == whole
-    # Every configuration is as likely as any other: 200 samples of 20 in 60 leave each out about as often.
+    # Every configuration is as likely as any other: 200 samples of 20 in 60 leave each out about as
+    # often.
     drawn = Counter(
         itertools.chain.from_iterable(points(SMALL, "grid", 20, seed=s) for s in range(200))
     )
     assert set(drawn) == set(whole)
-    # chi-square of 60 cells; variance of a cell without replacement is np(1-p), 99.99 % below 2 x 59.
+    # chi-square of 60 cells; variance of a cell without replacement is np(1-p), 99.99 % below 2 x
+    # 59.
     expected = 200 * 20 / SIZE
     assert sum((n - expected) ** 2 for n in drawn.values()) / (expected * (1 - 20 / SIZE)) < 2 * (
         SIZE - 1

@@ -40,7 +40,9 @@ def here(tmp_path, monkeypatch):
 
 
 def people() -> tuple[pd.DataFrame, np.ndarray]:
-    """Age and site of 40 samples, which tell the class, and images of 4 x 4 pixels, which age and site change."""
+    """Age and site of 40 samples, which tell the class, and images of 4 x 4 pixels, which age
+    and site change.
+    """
     rng = np.random.default_rng(0)
     y = np.sort(np.arange(N) % 2)
     age = rng.normal(60, 8, N).round() + 9 * y

@@ -28,13 +28,17 @@ def make(scores, n_selected=2, **changes):
 
 
 def plain_ranks(row):
-    """Rank by counting who is better: larger score, or an equal one at a lower index; those without one are tied."""
+    """Rank by counting who is better: larger score, or an equal one at a lower index; those
+    without one are tied.
+    """
     scored = [s > 0 for s in row]
     n = sum(scored)
     return [
-        1 + sum(scored[j] and (row[j], -j) > (row[i], -i) for j in range(len(row)))
-        if scored[i]
-        else float(np.mean(range(n + 1, len(row) + 1)))
+        (
+            1 + sum(scored[j] and (row[j], -j) > (row[i], -i) for j in range(len(row)))
+            if scored[i]
+            else float(np.mean(range(n + 1, len(row) + 1)))
+        )
         for i in range(len(row))
     ]
 
@@ -104,7 +108,9 @@ def test_only_the_order_of_the_scores_matters(scores):
 
 
 def test_a_sparse_fold_does_not_decide_the_consensus():
-    """25 of 8000 features tell; one winner of five gives few features a score, and a telling one here and there."""
+    """25 of 8000 features tell; one winner of five gives few features a score, and a telling one
+    here and there.
+    """
     rng = np.random.default_rng(0)
     dense = rng.random((4, 8000)) + 10 * (np.arange(8000) < 25)
     dense[:, 25:60] += rng.uniform(0, 2, (4, 35))

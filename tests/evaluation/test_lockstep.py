@@ -134,7 +134,9 @@ def alone(X, y, inner):
 
 
 def nearest(X, y, X_test):
-    """The most frequent label among the nearest samples, whose distances are compared to 9 decimals."""
+    """The most frequent label among the nearest samples, whose distances are compared to 9
+    decimals.
+    """
     distance = ((X_test[:, None, :] - X) ** 2).sum(axis=2).round(9)
     tied = distance == distance.min(axis=1, keepdims=True)
     classes = np.unique(y)
@@ -256,7 +258,8 @@ def test_a_configuration_is_null_where_every_inner_fit_is(digits, plan):
     assert not trace.null
     assert len(iterations) == 2
     assert trace.score("best") is not None
-    # At or above the collapse of all of them it is; above it for p < 1 it is not, for nothing is proved there.
+    # At or above the collapse of all of them it is; above it for p < 1 it is not, for nothing is
+    # proved there.
     assert traced(X, y, fold, Evaluation("native"), alpha=collapse[-1], alpha_scale="absolute")[
         0
     ].null

@@ -100,7 +100,9 @@ def test_one_wild_training_sample_does_not_blur_the_others():
 def test_tied_samples_share_the_votes_and_tied_votes_go_to_the_smaller_label(
     n_train, n_test, d, k, seed
 ):
-    """Small whole numbers tie all the time; the rule is written out sample by sample, in fractions."""
+    """Small whole numbers tie all the time; the rule is written out sample by sample, in
+    fractions.
+    """
     generator = np.random.default_rng(seed)
     X = generator.integers(-2, 3, (n_train, d)).astype(float)
     test = generator.integers(-2, 3, (n_test, d)).astype(float)
@@ -169,7 +171,9 @@ def test_distances_that_single_precision_cannot_tell_apart_are_told_apart(seed):
 
 @pytest.mark.parametrize("scale", [1.0, 1 / 3, 1e-30, 1e30])
 def test_the_set_of_features_alone_decides(scale):
-    """Few grey levels tie often; computed with the features in another order, and with other numbers of features."""
+    """Few grey levels tie often; computed with the features in another order, and with other
+    numbers of features.
+    """
     X, y = load_digits(return_X_y=True)
     X, test, y = scale * X[:300], scale * X[300:500], y[:300]
     generator = np.random.default_rng(3)
@@ -189,7 +193,9 @@ def test_the_set_of_features_alone_decides(scale):
 
 
 def class_distances(X, having, test, features):
-    """The definition: the distance to the nearest sample without a class or label, less that to one with it."""
+    """The definition: the distance to the nearest sample without a class or label, less that to
+    one with it.
+    """
     D = np.sqrt(((test[:, None, features] - X[None][:, :, features]) ** 2).sum(axis=2))
     columns = [
         D[:, ~part].min(axis=1, initial=np.inf) - D[:, part].min(axis=1, initial=np.inf)
@@ -225,7 +231,9 @@ def test_scores_are_differences_of_class_distances(n_train, n_test, d, multilabe
 
 
 def expected_failures(estimator):
-    """Scores of the classes are distances to the nearest sample of each, which need not win the vote of several."""
+    """Scores of the classes are distances to the nearest sample of each, which need not win the
+    vote of several.
+    """
     checks = ("check_classifiers_train", "check_classifier_multioutput")
     return dict.fromkeys(checks, expected_failures.__doc__) if estimator.n_neighbors > 1 else {}
 

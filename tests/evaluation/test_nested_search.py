@@ -1,4 +1,6 @@
-"""Successive halving: Ray's own rule where trials come as they please; in batches their order changes nothing."""
+"""Successive halving: Ray's own rule where trials come as they please; in batches their order
+changes nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a fit from another start finds: compared for the final model alone, of methods with local optima."""
+"""What a fit from another start finds: compared for the final model alone, of methods with local
+optima.
+"""
 
 from __future__ import annotations
 
@@ -57,14 +59,17 @@ def test_the_best_features_are_compared_with_those_of_the_lowest_of_several_star
 
 
 def test_it_says_that_random_starts_end_lower_where_they_do():
-    """Of few samples of order 3; a second one of the compared starts ends higher, and hides that."""
+    """Of few samples of order 3; a second one of the compared starts ends higher, and hides
+    that.
+    """
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 6, 5, 4))
     X[:, :3, :2, :2] += 0.5 * y[:, None, None, None]
     X = X.reshape(60, -1)
     model = SMR((6, 5, 4), rank=3, max_iter=30).fit(X, y)
-    # The plain iterations of the paper from random factors, without anything that the default shares.
+    # The plain iterations of the paper from random factors, without anything that the default
+    # shares.
     ends = [
         SMR((6, 5, 4), rank=3, init="random", random_state=seed, max_iter=100)
         .fit(X, y)
@@ -112,6 +117,8 @@ def test_a_remark_of_an_earlier_version_is_of_one_start():
     (sentence,) = format_remarks(
         [Remark("local_optimum", {"n": 50, "shared": 31, "excess": 0.02, "n_iter": 30})]
     )
-    assert sentence == (
-        "The final model is a local optimum: another start ends 2.0% higher, sharing 31 of its 50 best features."
+    assert (
+        sentence
+        == "The final model is a local optimum: another start ends 2.0% higher, sharing 31 of its"
+        " 50 best features."
     )

@@ -18,7 +18,9 @@ from raysel.evaluation.records import FINAL
 
 
 def test_no_two_places_share_a_seed():
-    """Over three seeds, all purposes and up to three indices from 0 to 5, zeros at the end among them."""
+    """Over three seeds, all purposes and up to three indices from 0 to 5, zeros at the end among
+    them.
+    """
     places = [()] + [key for n in (1, 2, 3) for key in itertools.product(range(6), repeat=n)]
     actual = [
         derived_seed(seed, purpose, *key)
@@ -111,7 +113,9 @@ def test_a_fixed_number_a_class_is_drawn_anew_in_every_repeat(repeats):
 
 
 def test_every_task_has_every_class_in_every_training_set():
-    """Classes of joined tasks are stratified one by one, so a small task does not lose its own to a large one."""
+    """Classes of joined tasks are stratified one by one, so a small task does not lose its own
+    to a large one.
+    """
     y = np.repeat(["big/0", "big/1", "small/0", "small/1"], [60, 30, 5, 4])
     y = np.random.default_rng(0).permutation(y)
     plan = NestedPlan.make(y, outer=2, inner=2, repeats=4, groups=None, seed=0)
@@ -176,7 +180,7 @@ def test_random_states_come_from_seed_repeat_outer_and_inner_only(seed):
     assert all(0 <= state < 2**32 for state in actual.values())
 
 
-# --- plans that are given ---------------------------------------------------------------------------------------
+# --- plans that are given ---
 
 Y = labels(10, 2, 3)
 GROUPS = np.arange(20) // 2
@@ -207,7 +211,9 @@ def set_at(*place_and_value):
 
 
 def moved(sample, source, target):
-    """Move a sample from one part of a fold to another, and out of the fold's inner folds if they are outer parts."""
+    """Move a sample from one part of a fold to another, and out of the fold's inner folds if
+    they are outer parts.
+    """
 
     def change(raw):
         *fold, part = source
@@ -338,7 +344,7 @@ def test_a_plan_that_is_not_there_is_named(tmp_path):
         NestedPlan.load(tmp_path / "binary.json", Y, None)
 
 
-# --- without a final fold ------------------------------------------------------------------------
+# --- without a final fold ---
 
 
 def test_without_a_final_fold_the_outer_folds_are_the_same(tmp_path):

@@ -1,4 +1,6 @@
-"""Preparation within the folds: scores of nested pipelines in scikit-learn, and nothing learned of test samples."""
+"""Preparation within the folds: scores of nested pipelines in scikit-learn, and nothing learned
+of test samples.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ NUMBERS, TEXTS, SITE, AGE = list(range(6)), [6, 7], 8, 9
 
 
 def frame() -> pd.DataFrame:
-    """Six measurements with gaps, of which two and the sex tell the label; a site that moves and stretches them."""
+    """Six measurements with gaps, of which two and the sex tell the label; a site that moves and
+    stretches them.
+    """
     rng = np.random.default_rng(7)
     X, sex = rng.normal(size=(N, 6)), rng.choice(["female", "male"], N)
     age, site = rng.normal(50, 10, N), rng.choice(["A", "B", "C"], N)
@@ -73,7 +77,9 @@ FRAME = frame()
 
 
 class Literal(TransformerMixin, BaseEstimator):
-    """Transformer of a function that learns from the training samples and returns a function of samples."""
+    """Transformer of a function that learns from the training samples and returns a function of
+    samples.
+    """
 
     def __init__(self, learn: Any) -> None:
         self.learn = learn
@@ -114,7 +120,9 @@ def residuals(X: np.ndarray) -> Any:
 
 
 def combat(X: np.ndarray) -> Any:
-    """Equations 3.1 and 3.2 of Johnson, Li and Rabinovic, a column and a site at a time; the last one is the site."""
+    """Equations 3.1 and 3.2 of Johnson, Li and Rabinovic, a column and a site at a time; the
+    last one is the site.
+    """
     X, site = X[:, :-1], X[:, -1]
     sites, (n, d) = np.unique(site), X.shape
     alpha, sigma = np.empty(d), np.empty(d)
@@ -161,29 +169,62 @@ ENCODER = OneHotEncoder(
 TEXT_AND_NUMBERS = ColumnTransformer(
     [("numbers", SimpleImputer(strategy="median"), NUMBERS), ("text", ENCODER, TEXTS)]
 )
-#: Steps, the columns of the data that the study has, those that are no features, and what scikit-learn does with them.
+#: Steps, the columns of the data that the study has, those that are no features, and what
+#: scikit-learn does with them.
 CASES: dict[str, tuple[list[Any], list[int], list[str], Any]] = {
     "impute median": (["impute"], NUMBERS, [], SimpleImputer(strategy="median")),
     "impute mean": ([{"impute": "mean"}], NUMBERS, [], SimpleImputer(strategy="mean")),
-    "impute most frequent": ([{"impute": "most_frequent"}], NUMBERS, [], SimpleImputer(strategy="most_frequent")),
-    "impute knn": ([{"impute": {"strategy": "knn", "n_neighbors": 3}}], NUMBERS, [], KNNImputer(n_neighbors=3)),
-    "indicator": ([{"impute": {"indicator": True}}], NUMBERS, [], SimpleImputer(strategy="median", add_indicator=True)),
+    "impute most frequent": (
+        [{"impute": "most_frequent"}],
+        NUMBERS,
+        [],
+        SimpleImputer(strategy="most_frequent"),
+    ),
+    "impute knn": (
+        [{"impute": {"strategy": "knn", "n_neighbors": 3}}],
+        NUMBERS,
+        [],
+        KNNImputer(n_neighbors=3),
+    ),
+    "indicator": (
+        [{"impute": {"indicator": True}}],
+        NUMBERS,
+        [],
+        SimpleImputer(strategy="median", add_indicator=True),
+    ),
     "encode": (["impute", {"encode": 0.06}], NUMBERS + TEXTS, [], TEXT_AND_NUMBERS),
     "log1p": (["impute", "log1p"], NUMBERS, [], numbers_then(FunctionTransformer(np.log1p))),
     "standardise": (["impute", "standardise"], NUMBERS, [], numbers_then(Literal(joint))),
     "clip": (["impute", {"clip": [0.1, 0.9]}], NUMBERS, [], numbers_then(Literal(clipped))),
     "drop near constant": (
-        ["impute", {"drop_near_constant": 0.85}], NUMBERS, [], numbers_then(Literal(varying))
+        ["impute", {"drop_near_constant": 0.85}],
+        NUMBERS,
+        [],
+        numbers_then(Literal(varying)),
     ),
-    "residualise": (["impute", "residualise"], [*NUMBERS, AGE], ["age"], numbers_then(Literal(residuals))),
+    "residualise": (
+        ["impute", "residualise"],
+        [*NUMBERS, AGE],
+        ["age"],
+        numbers_then(Literal(residuals)),
+    ),
     "harmonise": (
-        ["impute", {"harmonise": "site"}], [*NUMBERS[:5], SITE], [], numbers_then(Literal(combat)),
+        ["impute", {"harmonise": "site"}],
+        [*NUMBERS[:5], SITE],
+        [],
+        numbers_then(Literal(combat)),
     ),
     "power": (
-        ["impute", {"sklearn.preprocessing.PowerTransformer": {}}], NUMBERS, [], numbers_then(PowerTransformer()),
+        ["impute", {"sklearn.preprocessing.PowerTransformer": {}}],
+        NUMBERS,
+        [],
+        numbers_then(PowerTransformer()),
     ),
     "selector": (
-        ["impute", {"sklearn.feature_selection.SelectKBest": {"k": 3}}], NUMBERS, [], numbers_then(SelectKBest(k=3)),
+        ["impute", {"sklearn.feature_selection.SelectKBest": {"k": 3}}],
+        NUMBERS,
+        [],
+        numbers_then(SelectKBest(k=3)),
     ),
 }  # fmt: skip
 C = [0.003, 1.0]
@@ -368,8 +409,13 @@ def test_the_model_file_of_a_study_with_every_step_predicts_a_row_as_it_was_read
     monkeypatch.chdir(tmp_path)
     FRAME.to_csv("data.csv", index=False)
     steps = [
-        {"impute": {"strategy": "knn", "indicator": True}}, {"log1p": {}, "columns": "g[0-4]"}, "encode",
-        {"clip": [0.05, 0.95]}, {"drop_near_constant": 0.99}, "residualise", {"harmonise": "site"},
+        {"impute": {"strategy": "knn", "indicator": True}},
+        {"log1p": {}, "columns": "g[0-4]"},
+        "encode",
+        {"clip": [0.05, 0.95]},
+        {"drop_near_constant": 0.99},
+        "residualise",
+        {"harmonise": "site"},
         {"sklearn.preprocessing.PowerTransformer": {}, "columns": ["g0", "g1"]},
     ]  # fmt: skip
     raw = {

@@ -1,4 +1,6 @@
-"""Folds of quantities: every fold has all parts of the range, groups and blocks stay whole, the seed decides."""
+"""Folds of quantities: every fold has all parts of the range, groups and blocks stay whole, the
+seed decides.
+"""
 
 from __future__ import annotations
 

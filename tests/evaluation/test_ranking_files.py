@@ -148,9 +148,12 @@ def test_unknown_formats_are_refused_and_nothing_written(ranking, tmp_path, form
 def ranked(layout, n=3):
     scores = np.random.default_rng(0).random(layout.n_features)
     names, best = layout.default_names(), np.argsort(-scores)[:n]
-    return FeatureRanking.from_folds(
-        scores, [scores], feature_names=names, fold_names=["o"], n_selected=n
-    ), best
+    return (
+        FeatureRanking.from_folds(
+            scores, [scores], feature_names=names, fold_names=["o"], n_selected=n
+        ),
+        best,
+    )
 
 
 @pytest.mark.parametrize(

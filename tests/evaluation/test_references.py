@@ -78,7 +78,8 @@ def test_they_are_scikit_learns_classifiers_on_scikit_learns_rankings(
 
     actual = scored(*digits, evaluation=evaluation)
     assert list(actual) == [*RANKINGS, MOST_FREQUENT, STRATIFIED]
-    # scikit-learn gives a tied vote of five neighbours to the nearest of them, so a sample may differ.
+    # scikit-learn gives a tied vote of five neighbours to the nearest of them, so a sample may
+    # differ.
     slack = 2.1 / len(y_test) if evaluation.n_neighbors > 1 else 1e-12
     assert actual["all features"] == pytest.approx([score(np.arange(64))], abs=slack)
     assert actual["variance"] == pytest.approx(

@@ -62,7 +62,9 @@ def refitted(X, y, fold, evaluation=KNN, scaling="unit", method=None, kept_whole
 
 
 def test_the_pseudo_values_are_of_each_test_sample_or_group(digits, plan):
-    """Of the accuracy they are whether a sample is predicted right, at the number of features of the score."""
+    """Of the accuracy they are whether a sample is predicted right, at the number of features of
+    the score.
+    """
     X, y = digits
     fold = plan.folds[1]
     n = len(fold.test)
@@ -165,7 +167,9 @@ def test_scrambled_test_samples_change_the_test_scores_and_nothing_else(digits, 
 
 
 def test_a_feature_that_is_constant_before_scaling_is_never_selected(digits, plan):
-    """Rows of unit length make a constant pixel vary with the norm of the image, and then it has a score."""
+    """Rows of unit length make a constant pixel vary with the norm of the image, and then it has
+    a score.
+    """
     X, y = digits
     X = X.copy()
     X[:, 0] = 16.0

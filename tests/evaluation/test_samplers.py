@@ -1,4 +1,6 @@
-"""Samplers beyond their suite: batches, what is known already, and the proposals of Ray's wrapper of Optuna."""
+"""Samplers beyond their suite: batches, what is known already, and the proposals of Ray's
+wrapper of Optuna.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Splits by classes, labels, groups and blocks: shares, whole groups, distances, and what cannot be split."""
+"""Splits by classes, labels, groups and blocks: shares, whole groups, distances, and what cannot
+be split.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ def test_a_drawn_training_set_holds_exactly_so_many_of_each_class(counts, data, 
 
 
 def test_every_sample_is_drawn_equally_often():
-    """Of 3 a class 2 are drawn: each in two thirds of 600 draws, give or take 5 standard deviations."""
+    """Of 3 a class 2 are drawn: each in two thirds of 600 draws, give or take 5 standard
+    deviations.
+    """
     y = np.array([0, 1, 0, 1, 0, 1])
     drawn = np.zeros(6)
     for seed in range(600):
@@ -153,7 +157,7 @@ def test_what_cannot_be_split_is_named(call, message):
         call()
 
 
-# --- several labels a sample ----------------------------------------------------------------------
+# --- several labels a sample ---
 
 
 def indicator(seed, n=60, rates=(0.5, 0.3, 0.12)):
@@ -198,7 +202,8 @@ def test_what_a_set_of_samples_lacks_is_said_and_nothing_else():
     plan = NestedPlan.make(Y, outer=2, inner=2, repeats=1, groups=None, seed=0)
     output = list(plan.lacking(Y, ["sky", "cow", "horse"]))
     assert all(line.startswith("horse has no positives in ") for line in output)
-    # The one positive is in the training or the test samples of an outer fold, and in half of the inner sets.
+    # The one positive is in the training or the test samples of an outer fold, and in half of the
+    # inner sets.
     tested = next(fold.name for fold in plan.outer if 7 in fold.test)
     trained = next(fold.name for fold in plan.outer if 7 in fold.train)
     assert f"horse has no positives in {tested}'s training samples" in output
@@ -209,7 +214,7 @@ def test_what_a_set_of_samples_lacks_is_said_and_nothing_else():
     assert len(output) == 10
 
 
-# --- blocks of consecutive rows ---------------------------------------------------------------------
+# --- blocks of consecutive rows ---
 
 Y = np.tile(np.repeat([0, 1], 7), 15)  # runs of 7 are not aligned with any size below
 

@@ -30,7 +30,9 @@ def record(plan, part, status="finished", seconds=0.001):
 
 
 def run(plan, batches, n_in_time, seconds=0.001):
-    """Run all batches, of each so many parts at most that take so long; return the batches' sizes and the trials."""
+    """Run all batches, of each so many parts at most that take so long; return the batches'
+    sizes and the trials.
+    """
     sizes, trials = [], []
     while batch := batches.next(SLOTS):
         done = batch.parts[:n_in_time]

@@ -1,4 +1,6 @@
-"""Executors in studies: memory of many features, and where Ray is not used. They pass the suite in tests/testing."""
+"""Executors in studies: memory of many features, and where Ray is not used. They pass the suite
+in tests/testing.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from raysel.core.arrays import column_blocks
 from raysel.core.errors import ConfigError
 from raysel.run.api import run_study
 
-#: Prints the peak of the resident memory of a process after a study of few features and after one of many, in bytes.
+#: Prints the peak of the resident memory of a process after a study of few features and after one
+#: of many, in bytes.
 STUDIES = """
 import sys
 sys.path.insert(0, {tests!r})

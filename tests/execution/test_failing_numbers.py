@@ -1,4 +1,6 @@
-"""Numbers of features, and settings, with which the estimator of the evaluation fails: the others are as without them."""
+"""Numbers of features, and settings, with which the estimator of the evaluation fails: the
+others are as without them.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def run(study: Study, folder: Path) -> StudyResult:
 
 
 def without_lost(value: Any, n: int) -> Any:
-    """A record as plain data, whose lists of a value for each number of features have the first n only."""
+    """A record as plain data, whose lists of a value for each number of features have the first
+    n only.
+    """
     if isinstance(value, dict):
         kept = {key: each for key, each in value.items() if key not in ("failures", "redundancy")}
         return {key: without_lost(each, n) for key, each in kept.items()}

@@ -1,4 +1,6 @@
-"""Studies of other people's methods: scikit-learn's by their dotted names, an installed package's by entry points."""
+"""Studies of other people's methods: scikit-learn's by their dotted names, an installed
+package's by entry points.
+"""
 
 from __future__ import annotations
 
@@ -176,7 +178,8 @@ def test_an_interrupted_study_of_another_package_s_method_is_resumed_exported_an
     files = {"manifest.json", "model.skops", "model.skops.hmac", "ranking.csv", "ranking.parquet"}
     assert {path.name for path in (tab / "kept").iterdir()} == files
     (tab / "load.py").write_text(
-        "from raysel import load_model; print(load_model('kept/model.skops').method.ranking_.min() == 1)"
+        "from raysel import load_model; print(load_model('kept/model.skops').method.ranking_.min()"
+        " == 1)"
     )
     done = command(tab, installed, "load")
     assert done.stdout.strip() == "True", done.stderr

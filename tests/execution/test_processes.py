@@ -1,4 +1,6 @@
-"""Worker processes of joblib that are killed: what they lose is computed again, and what always dies fails alone."""
+"""Worker processes of joblib that are killed: what they lose is computed again, and what always
+dies fails alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Studies of quantities: their figures are those of nested loops that scikit-learn alone computes on the same folds."""
+"""Studies of quantities: their figures are those of nested loops that scikit-learn alone
+computes on the same folds.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def out_of_sample_r2(truth, predicted, training):
 
 
 def inner_of(fold):
-    """Inner folds as positions within the outer training set, as scikit-learn's searches take them."""
+    """Inner folds as positions within the outer training set, as scikit-learn's searches take
+    them.
+    """
     return [
         (np.searchsorted(fold.train, f.train), np.searchsorted(fold.train, f.validation))
         for f in fold.inner
@@ -75,7 +79,9 @@ def inner_of(fold):
 
 
 def nested_rfs(fold, alphas, numbers):
-    """The winner of an outer fold by a plain loop: its alpha, number of features, ridge alpha and scores."""
+    """The winner of an outer fold by a plain loop: its alpha, number of features, ridge alpha
+    and scores.
+    """
 
     def fitted(train, alpha):
         scaler = StandardScaler().fit(X[train])
@@ -271,7 +277,9 @@ def test_nearest_neighbours_and_dotted_regressors_judge(tmp_path, judge):
 
 
 def test_alphas_reach_as_far_as_many_smooth_columns_need():
-    """A grid that goes on to 1e9 scores no better, so that no reference is beaten by the end of its grid."""
+    """A grid that goes on to 1e9 scores no better, so that no reference is beaten by the end of
+    its grid.
+    """
     rng = np.random.default_rng(1)
     samples, y = rng.standard_normal((40, 2000)).cumsum(axis=1), rng.standard_normal(40)
     sections = {"solver": {"name": "f_test"}, "cv": {"outer": 3, "inner": 2, "final": False}}

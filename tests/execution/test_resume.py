@@ -81,7 +81,9 @@ def cut(finished: Path, to: Path, share: float) -> Path:
 
 
 def resume_where_it_was_cut(finished, study, share, *changes):
-    """Cut a study's journal and resume it: what was there stays, and the numbers are those of the whole study."""
+    """Cut a study's journal and resume it: what was there stays, and the numbers are those of
+    the whole study.
+    """
     cut(finished, study, share)
     whole = (study / "journal.jsonl").read_bytes().split(b"\n")[:-1]
     assert (
@@ -100,7 +102,9 @@ def resume_where_it_was_cut(finished, study, share, *changes):
 
 
 def of_schema_2(line: dict) -> dict:
-    """A line as raysel up to 0.7 wrote it: the estimator is the classifier, and C its only setting."""
+    """A line as raysel up to 0.7 wrote it: the estimator is the classifier, and C its only
+    setting.
+    """
     line = json.loads(json.dumps(line))
     if line["kind"] == "study":
         line["schema"], evaluation = 2, line["config"]["evaluation"]

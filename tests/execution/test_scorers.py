@@ -1,4 +1,6 @@
-"""Every scorer of scikit-learn, of every judge: its own figure of the stored models, or refused in one line."""
+"""Every scorer of scikit-learn, of every judge: its own figure of the stored models, or refused
+in one line.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def run(study: Study, folder: Path):
 
 
 def accepted(path: Path, judge: str, names) -> list[str]:
-    """The names that a study takes; the others are refused in one line that names metric and key."""
+    """The names that a study takes; the others are refused in one line that names metric and
+    key.
+    """
     taken = []
     for name in names:
         try:
@@ -215,7 +219,9 @@ from sklearn.metrics import fbeta_score, log_loss, make_scorer
 def hits(y_true, y_pred): return float((y_true == y_pred).sum())
 def three(estimator, X, y): return 1.0
 twice = make_scorer(fbeta_score, beta=2)
-loss = make_scorer(log_loss, greater_is_better=False, response_method="predict_proba", labels=[0, 1])
+loss = make_scorer(
+    log_loss, greater_is_better=False, response_method="predict_proba", labels=[0, 1]
+)
 """
 
 
@@ -303,7 +309,10 @@ def test_a_class_that_is_missing_in_a_fold_is_named(metric, tmp_path):
     if metric == "balanced_accuracy":
         assert Study.prepare(config_from_dict(raw)).evaluation.metric == metric
         return
-    message = rf"metric: {metric} is undefined where .* outer1's inner fold 0 validation samples have no .* class 0; set"
+    message = (
+        rf"metric: {metric} is undefined where .* outer1's inner fold 0 validation samples have no"
+        r" .* class 0; set"
+    )
     with pytest.raises(ConfigError, match=message):
         Study.prepare(config_from_dict(raw))
 
@@ -362,7 +371,9 @@ def test_chance_is_the_better_of_the_constant_and_the_stratified_guess(tmp_path)
 
 @pytest.mark.parametrize("judge", ["logistic", pytest.param("forest", marks=pytest.mark.slow)])
 def test_the_judges_space_is_chosen_by_the_inner_folds_alone(judge, tmp_path):
-    """By scikit-learn's grid search, and with scrambled test rows nothing that is chosen or fitted changes."""
+    """By scikit-learn's grid search, and with scrambled test rows nothing that is chosen or
+    fitted changes.
+    """
     X, y = write(tmp_path / "few.npz", "two classes", shift=0.7)
     study = study_of(tmp_path / "few.npz", judge, metric="roc_auc")
     result = run(study, tmp_path / "run")

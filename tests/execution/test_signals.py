@@ -1,4 +1,6 @@
-"""SIGTERM and SIGHUP interrupt inside the context only, and leave no trace for the next study of the process."""
+"""SIGTERM and SIGHUP interrupt inside the context only, and leave no trace for the next study of
+the process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The models that a study stores are those that it scored: read back, each has the recorded figures."""
+"""The models that a study stores are those that it scored: read back, each has the recorded
+figures.
+"""
 
 from __future__ import annotations
 

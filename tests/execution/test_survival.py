@@ -1,4 +1,6 @@
-"""Real signals and full disks: the short forms of experiments/claims/survival, and a study whose process is stopped."""
+"""Real signals and full disks: the short forms of experiments/claims/survival, and a study whose
+process is stopped.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A study of several tasks: each has a score of its own, from the first iteration to the winner's test."""
+"""A study of several tasks: each has a score of its own, from the first iteration to the
+winner's test.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def in_task(labels):
 
 
 class OneTask(ClassifierMixin, BaseEstimator):
-    """What a fitted model of several tasks gives for the samples of one, of whose classes alone it knows."""
+    """What a fitted model of several tasks gives for the samples of one, of whose classes alone
+    it knows.
+    """
 
     def __init__(self, model, task):
         self.model, self.own = model, np.char.startswith(model.classes_, f"{task}/")
@@ -137,8 +141,8 @@ def test_the_positive_class_of_each_task_is_named(tmp_path):
     )
     words = " ".join(" ".join(describe(Comparison.of_study(study), None)).split())
     assert (
-        "The positive class of ROC AUC is t0/1, t1/1, the second of the two of a task in their order."
-        in words
+        "The positive class of ROC AUC is t0/1, t1/1, the second of the two of a task in their"
+        " order." in words
     )
 
 
@@ -147,7 +151,10 @@ def test_the_positive_class_of_each_task_is_named(tmp_path):
     [
         (
             {"metric": "roc_auc"},
-            r"evaluation.metric: roc_auc is for two classes .*, and y of task iris has 3 classes; ta",
+            (
+                r"evaluation.metric: roc_auc is for two classes .*, and y of task iris has 3"
+                r" classes; ta"
+            ),
         ),
         (
             {"report": ["neg_log_loss"]},
@@ -205,7 +212,9 @@ def test_the_rivals_run_in_the_same_study(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_the_commands_print_and_write_each_task_beside_the_mean(tmp_path, monkeypatch, capsys):
-    """tune and select on a joined file, with lists of numbers as values; every figure is one of the journal's."""
+    """tune and select on a joined file, with lists of numbers as values; every figure is one of
+    the journal's.
+    """
     monkeypatch.chdir(tmp_path)
     data = {"iris": load_dataset("iris"), "digits": load_dataset("digits")}
     save_dataset(join_tasks(data), "joined.arrow")
@@ -242,7 +251,8 @@ def test_the_commands_print_and_write_each_task_beside_the_mean(tmp_path, monkey
         part = [row for row in rows if row["task"] == task]
         places = [float(row["rank_in_task"]) for row in part]
         assert sum(places) == sum(range(1, width + 1))
-    # Constant pixels tell nothing and rank last, though 1629 samples of other tasks leave NaN there.
+    # Constant pixels tell nothing and rank last, though 1629 samples of other tasks leave NaN
+    # there.
     constant = np.flatnonzero(np.ptp(data["digits"].X, axis=0) == 0)
     assert {int(row["column"]) for row in rows[-len(constant) :]} == set(constant.tolist())
     manifest = json.loads(Path("kept/manifest.json").read_text())

@@ -1,4 +1,6 @@
-"""Plans of trials: searches that learn or stop early, paths, shared preparations, and trials that were lost."""
+"""Plans of trials: searches that learn or stop early, paths, shared preparations, and trials
+that were lost.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def digits(tmp_path_factory):
     return path
 
 
-# --- searches that learn or stop early: each outer fold by itself, and never by its test samples ------------------
+# --- searches that learn or stop early: each outer fold by itself, and never by its test samples
 
 LEARNING = {
     "solver__params": {"max_iter": 12, "tol": 0.0},
@@ -150,7 +152,7 @@ def test_searches_that_cannot_learn_are_refused(digits, changes, message):
         make_study(digits, **changes)
 
 
-# --- paths ---------------------------------------------------------------------------------------------------------
+# --- paths ---
 
 WHOLE = "solver.space={gamma1: [0.02, 0.1, 2.0], gamma2: [0.02, 0.2]}"
 
@@ -287,7 +289,7 @@ def test_a_failed_training_set_fails_the_configurations_that_lack_it():
     assert "singular" in b.failure
 
 
-# --- preparations are shared by configurations that agree in what they depend on, and by no others -------------------
+# --- preparations are shared by configurations that agree in what they depend on, and by no others
 
 #: The method whose preparation depends on which label stands for none.
 (METHOD,) = (name for name in OWN if "unlabelled" in solver_capabilities(name).prepare_parameters)
@@ -337,7 +339,9 @@ def test_each_value_gives_what_it_gives_alone(partly_labelled, tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
 def test_serial_and_ray_agree(partly_labelled, tmp_path):
-    """Where Ray's store has room for all prepared folds; without room each trial prepares its own, as here."""
+    """Where Ray's store has room for all prepared folds; without room each trial prepares its
+    own, as here.
+    """
     study = study_of_labels(partly_labelled, VALUES)
     records, refits, _ = run_serially(study, tmp_path / "serial")
     on_ray, ray_refits, _ = run_on_ray(study, tmp_path / "ray")
@@ -347,14 +351,18 @@ def test_serial_and_ray_agree(partly_labelled, tmp_path):
     ]
 
 
-# --- trials that were recorded as failed because a worker, perhaps its whole node, was lost ---------------------------
+# --- trials that were recorded as failed because a worker, perhaps its whole node, was lost ---
 
 LOST = "the worker process ended 3 times (killed, or out of memory)"
 CHANGED = (
-    "Traceback (most recent call last):\n  ...\nraysel.core.errors.DataError: /data/x.parquet is not the file that was "
-    "opened first: it was written anew meanwhile, or is another copy on another machine. Start again."
+    "Traceback (most recent call last):\n  ...\nraysel.core.errors.DataError: /data/x.parquet is"
+    " not the file that was opened first: it was written anew meanwhile, or is another copy on"
+    " another machine. Start again."
 )
-RAISED = "Traceback (most recent call last):\n  ...\nValueError: the worker process died 3 times (killed)"
+RAISED = (
+    "Traceback (most recent call last):\n  ...\nValueError: the worker process died 3 times"
+    " (killed)"
+)
 PATH = {
     "solver": {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.1, 2.0]}},
     "evaluation": {"classifier": "native"},
@@ -413,7 +421,9 @@ def test_a_trial_that_failed_by_itself_is_not_run_again(digits, tmp_path):
 
 
 class Losing(SerialExecutor):
-    """Executor that loses some trials, by their places in the order of all, as one whose workers are killed."""
+    """Executor that loses some trials, by their places in the order of all, as one whose workers
+    are killed.
+    """
 
     def __init__(self, study, lost):
         super().__init__(study)

@@ -19,7 +19,9 @@ def digits(tmp_path) -> Path:
 
 
 def plain_trace(study, params, fold):
-    """Each inner fit from nothing, one after the other, without shared preparation, lock step or Ray."""
+    """Each inner fit from nothing, one after the other, without shared preparation, lock step or
+    Ray.
+    """
     X, y = study.dataset.X, study.dataset.y
     inners = []
     for number, inner in enumerate(fold.inner):

@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "experiments" / "examples"
 OF_MLFLOW = {"mlflow.db", "mlruns"}
-#: The module ``sitecustomize`` by which examples upload at once and write no report, which takes seconds and has tests.
+#: The module ``sitecustomize`` by which examples upload at once and write no report, which takes
+#: seconds and has tests.
 QUICK = f"""
 import sys
 if any("examples" in word for word in sys.orig_argv):

@@ -12,7 +12,8 @@ HERE = Path(__file__).parents[2] / "experiments" / "claims" / "false-claims"
 with (HERE / "claims.csv").open(newline="", encoding="utf-8") as file:
     COMMITTED = {row["trap"]: row for row in csv.DictReader(file)}
 
-#: Traps that the script alone tries: they ask the same of other methods, shares and copies as the others do.
+#: Traps that the script alone tries: they ask the same of other methods, shares and copies as the
+#: others do.
 OF_THE_SCRIPT = {
     "text of 30 values, linear SVM",
     "text with rare values, linear SVM",

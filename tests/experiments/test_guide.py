@@ -1,4 +1,6 @@
-"""The guide's pages run as they are written, print what they say and make the pictures that they show."""
+"""The guide's pages run as they are written, print what they say and make the pictures that they
+show.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from PIL import Image
 from experiments.guide.run import HERE, ON_RAY, PAGES, pictures, run_page
 
 ROOT = Path(__file__).parents[2]
-#: Runs a page on Ray with one worker, with uploads that are forked and without a report, because each takes seconds.
+#: Runs a page on Ray with one worker, with uploads that are forked and without a report, because
+#: each takes seconds.
 RUN = """
 import os, pathlib, sys
 sys.path.append(os.path.abspath("tests"))
@@ -36,7 +39,8 @@ def test_a_page_runs_as_written(page, tmp_path, monkeypatch, request):
     if page == "volumes":
         pytest.importorskip("nibabel")
     if page == ON_RAY:
-        # MLflow keeps one connection an address in a process, and this page's address is relative to its folder.
+        # MLflow keeps one connection an address in a process, and this page's address is relative
+        # to its folder.
         subprocess.run([sys.executable, "-c", RUN, page, str(tmp_path)], cwd=ROOT, check=True)
     else:
         request.getfixturevalue("without_mlflow")

@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-#: Runs each file without its ``__main__`` part; siblings of one folder are found, those of others forgotten.
+#: Runs each file without its ``__main__`` part; siblings of one folder are found, those of others
+#: forgotten.
 IMPORT_ALL = """
 import runpy, sys, traceback
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The experiments of the papers: scores by brute force, units that survive a kill, files from results.csv."""
+"""The experiments of the papers: scores by brute force, units that survive a kill, files from
+results.csv.
+"""
 
 from __future__ import annotations
 
@@ -70,9 +72,11 @@ def report_of(name):
 @pytest.mark.parametrize(
     "name",
     [
-        name
-        if name in ("smr-toy", "mtda-width", "smml-single")
-        else pytest.param(name, marks=pytest.mark.slow)
+        (
+            name
+            if name in ("smr-toy", "mtda-width", "smml-single")
+            else pytest.param(name, marks=pytest.mark.slow)
+        )
         for name in command.NAMES
     ],
 )
@@ -129,7 +133,9 @@ def test_the_ratio_falls_below_1_where_a_task_has_fewer_directions_without_scatt
 
 
 def with_orders(accuracies: dict[str, float]) -> pd.DataFrame:
-    """Results of the scenes, with other accuracies of SMR as printed by the order of OT's columns."""
+    """Results of the scenes, with other accuracies of SMR as printed by the order of OT's
+    columns.
+    """
     results = read_results(HERE / "papers" / "smr-scenes")
     changed = results["method"].eq("SMR") & results["data"].eq("OT")
     for order, accuracy in accuracies.items():
@@ -195,41 +201,101 @@ def test_committed_scores_obey_their_definitions(name):
     results = read_results(HERE / "papers" / name).dropna(subset=["optimistic", "honest"])
     single = results[(results["configurations"] == 1) & (results["at"] != "chosen")]
     assert_allclose(single["optimistic"], single["honest"], rtol=1e-5)
-    # A mean over runs may be above the best configuration's by the noise of choosing anew in each run.
+    # A mean over runs may be above the best configuration's by the noise of choosing anew in each
+    # run.
     mean = results[results["at"] == "mean"]
     assert (mean["honest"] - mean["optimistic"] <= mean["honest_sd"] / np.sqrt(mean["runs"])).all()
 
 
-#: Accuracies by separate scripts over the same classes: (experiment, data, at, measure) -> draws, methods' scores.
-#: Left out are scripts with other configurations than ours: 2DLDA at 10 x 10 alone, LDA with fixed shrinkage, and the
-#: literal MTDA, whose scores on AR ours do not meet.
+#: Accuracies by separate scripts over the same classes: (experiment, data, at, measure) -> draws,
+#: methods' scores. Left out are scripts with other configurations than ours: 2DLDA at 10 x 10
+#: alone, LDA with fixed shrinkage, and the literal MTDA, whose scores on AR ours do not meet.
 ANCHORS = {
-    ("smr-accuracy", "USPS", "mean", "honest"): (4, {
-        "SMR as printed": 0.622, "SMR as raysel sets it": 0.636, "GLSPFS": 0.619, "DFS": 0.630, "RFS": 0.638,
-        "Fisher of sets": 0.645, "ReliefF": 0.614, "IG": 0.601, "Fisher": 0.600, "variance": 0.611, "random": 0.575,
-    }),
-    ("smr-accuracy", "USPS", "mean", "optimistic"): (4, {
-        "SMR as printed": 0.653, "SMR as raysel sets it": 0.654, "GLSPFS": 0.647, "DFS": 0.650, "RFS": 0.639,
-    }),
-    ("smr-accuracy", "ORL", "mean", "optimistic"): (4, {
-        "SMR as printed": 0.886, "SMR as raysel sets it": 0.892, "RFS": 0.894, "DFS": 0.894, "GLSPFS": 0.907,
-        "Fisher of sets": 0.904, "ReliefF": 0.893, "Fisher": 0.888, "IG": 0.878, "variance": 0.799, "random": 0.885,
-    }),
-    ("smr-accuracy", "UMIST", "mean", "honest"): (5, {
-        "Fisher": 0.819, "GLSPFS": 0.809, "ReliefF": 0.808, "IG": 0.806, "SMR as printed": 0.774,
-        "SMR as raysel sets it": 0.784, "Fisher of sets": 0.776, "RFS": 0.765, "DFS": 0.765, "random": 0.757,
-        "variance": 0.755,
-    }),
+    ("smr-accuracy", "USPS", "mean", "honest"): (
+        4,
+        {
+            "SMR as printed": 0.622,
+            "SMR as raysel sets it": 0.636,
+            "GLSPFS": 0.619,
+            "DFS": 0.630,
+            "RFS": 0.638,
+            "Fisher of sets": 0.645,
+            "ReliefF": 0.614,
+            "IG": 0.601,
+            "Fisher": 0.600,
+            "variance": 0.611,
+            "random": 0.575,
+        },
+    ),
+    ("smr-accuracy", "USPS", "mean", "optimistic"): (
+        4,
+        {
+            "SMR as printed": 0.653,
+            "SMR as raysel sets it": 0.654,
+            "GLSPFS": 0.647,
+            "DFS": 0.650,
+            "RFS": 0.639,
+        },
+    ),
+    ("smr-accuracy", "ORL", "mean", "optimistic"): (
+        4,
+        {
+            "SMR as printed": 0.886,
+            "SMR as raysel sets it": 0.892,
+            "RFS": 0.894,
+            "DFS": 0.894,
+            "GLSPFS": 0.907,
+            "Fisher of sets": 0.904,
+            "ReliefF": 0.893,
+            "Fisher": 0.888,
+            "IG": 0.878,
+            "variance": 0.799,
+            "random": 0.885,
+        },
+    ),
+    ("smr-accuracy", "UMIST", "mean", "honest"): (
+        5,
+        {
+            "Fisher": 0.819,
+            "GLSPFS": 0.809,
+            "ReliefF": 0.808,
+            "IG": 0.806,
+            "SMR as printed": 0.774,
+            "SMR as raysel sets it": 0.784,
+            "Fisher of sets": 0.776,
+            "RFS": 0.765,
+            "DFS": 0.765,
+            "random": 0.757,
+            "variance": 0.755,
+        },
+    ),
     ("smr-accuracy", "USPS", "chosen", "honest"): (4, {"all features": 0.675}),
     ("smr-accuracy", "UMIST", "chosen", "honest"): (5, {"all features": 0.765}),
-    ("mtda-errors", "p = 2", "AR", "honest"): (10, {"PCA": 0.148, "pixels": 0.151, "LDA-rt": 0.646}),
+    ("mtda-errors", "p = 2", "AR", "honest"): (
+        10,
+        {"PCA": 0.148, "pixels": 0.151, "LDA-rt": 0.646},
+    ),
     ("mtda-errors", "p = 2", "ORL", "honest"): (10, {"PCA": 0.799, "pixels": 0.810}),
     ("mtda-errors", "p = 2", "PIE", "honest"): (10, {"PCA": 0.365, "pixels": 0.378}),
-    ("smml-single", "MSRC-v1", "chosen", "honest"): (5, {
-        "SMML": 0.981, "SMML L21 only": 0.981, "concatenated": 0.986, "SVM MKL 1": 0.995, "LSSVM MKL 1": 0.995,
-        "LSSVM MKL 2": 0.995, "SVM MKL inf": 0.986, "GIST alone": 0.948, "CENTRIST alone": 0.910, "LBP alone": 0.895,
-        "SIFT alone": 0.895, "CM alone": 0.852, "HOG alone": 0.814, "1-NN": 0.938,
-    }),
+    ("smml-single", "MSRC-v1", "chosen", "honest"): (
+        5,
+        {
+            "SMML": 0.981,
+            "SMML L21 only": 0.981,
+            "concatenated": 0.986,
+            "SVM MKL 1": 0.995,
+            "LSSVM MKL 1": 0.995,
+            "LSSVM MKL 2": 0.995,
+            "SVM MKL inf": 0.986,
+            "GIST alone": 0.948,
+            "CENTRIST alone": 0.910,
+            "LBP alone": 0.895,
+            "SIFT alone": 0.895,
+            "CM alone": 0.852,
+            "HOG alone": 0.814,
+            "1-NN": 0.938,
+        },
+    ),
 }  # fmt: skip
 
 
@@ -263,7 +329,8 @@ def test_published_figures_are_those_of_the_notes(real_data):
         assert not missing, (name, missing)
 
 
-#: Of the larger data of the short forms the classes, the samples of each, and of a side's pixels every so manieth.
+#: Of the larger data of the short forms the classes, the samples of each, and of a side's pixels
+#: every so manieth.
 PARTS = {
     "LSP_sift_128x85": (6, 70, 2),
     "ORL_28x23": (20, 5, 2),
@@ -301,7 +368,9 @@ ON_OWN_DATA = ("smr-parameters", "mtda-errors", "smml-labels")
 def test_every_experiment_runs_in_its_short_form_and_goes_on_from_half_of_its_units_and_a_cut_line(
     tmp_path,
 ):
-    """One pass over all; then the cheapest goes on. Labels that tell nothing give chance, and more if tests choose."""
+    """One pass over all; then the cheapest goes on. Labels that tell nothing give chance, and
+    more if tests choose.
+    """
     for name in command.NAMES:
         if name not in ON_OWN_DATA:
             command.main([name, "--fast", "--output", str(tmp_path)])
@@ -320,7 +389,9 @@ def test_every_experiment_runs_in_its_short_form_and_goes_on_from_half_of_its_un
 
 
 def own_data(folder: Path) -> dict[str, list[str]]:
-    """Options --data of small files of each kind: images, two sets of images, types, types with several labels."""
+    """Options --data of small files of each kind: images, two sets of images, types, types with
+    several labels.
+    """
     rng = np.random.default_rng(0)
     for name, n_classes, n, shape in (
         ("faces", 6, 10, (14, 12)),
@@ -365,7 +436,9 @@ def test_committed_scores_of_permuted_labels_are_chance():
 
 
 def assert_permuted_labels_give_chance(results: pd.DataFrame) -> None:
-    """Check a thousand samples of ten classes, 4 a class for training: of 960 the share that is right by chance."""
+    """Check a thousand samples of ten classes, 4 a class for training: of 960 the share that is
+    right by chance.
+    """
     sd = np.sqrt(0.1 * 0.9 / 960)  # of the labels' permutation, which all draws share
     chosen = results[results["at"] == "chosen"].set_index("method")
     assert (np.abs(chosen["honest"] - 0.1) < 3 * sd).all()

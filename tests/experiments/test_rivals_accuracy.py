@@ -1,4 +1,6 @@
-"""Feature selectors with fixed parameters reach the accuracies and redundancies that other programs gave."""
+"""Feature selectors with fixed parameters reach the accuracies and redundancies that other
+programs gave.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from raysel.data.loading import load_dataset
 
 ROOT = Path(__file__).parents[2]
 
-#: Standard deviation of accuracy and of redundancy over draws of the training set, for all methods together.
+#: Standard deviation of accuracy and of redundancy over draws of the training set, for all methods
+#: together.
 SPREAD = {"ORL": (0.03, 0.03), "USPS": (0.04, 0.03)}
 #: Methods that take more than a tenth of a second on ORL.
 SLOW = {"mRMR MID", "mRMR MIQ", "RFS .1", "RFS 1", "GLSPFS .1, .001", "DFS .1", "DFS 1", "GBR .01"}
@@ -22,7 +25,9 @@ SLOW = {"mRMR MID", "mRMR MIQ", "RFS .1", "RFS 1", "GLSPFS .1, .001", "DFS .1", 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ORL", "USPS"])
 def test_selectors_are_as_good_as_other_programs_for_the_same_formulas(name, real_data):
-    """Accuracy of the nearest neighbour on the best pixels; the known figures are of other draws."""
+    """Accuracy of the nearest neighbour on the best pixels; the known figures are of other
+    draws.
+    """
     experiment = runpy.run_path(str(ROOT / "experiments" / "claims" / "rivals-accuracy" / "run.py"))
     per_class, draws, sizes, _ = experiment["PROTOCOLS"][name]
     data = load_dataset(real_data(f"{name}.npz"))
@@ -48,7 +53,8 @@ def test_selectors_are_as_good_as_other_programs_for_the_same_formulas(name, rea
                 found[label][i] += np.mean(y[train][nearest] == y[test]) / draws
             pairs = np.corrcoef(X[:, best[: sizes[0]]], rowvar=False)[np.triu_indices(sizes[0], 1)]
             found[label][-1] += np.abs(pairs).mean() / draws
-    # Three standard deviations of a difference of two means, and half of the last digit of a known figure.
+    # Three standard deviations of a difference of two means, and half of the last digit of a known
+    # figure.
     accuracy, red = 3 * np.array(SPREAD[name]) * np.sqrt(2 / draws) + np.array([0.0005, 0.005])
     for label, values in found.items():
         known, known_red = experiment["KNOWN"][name][label]

@@ -1,4 +1,6 @@
-"""Every script under experiments/ runs to its end in its shortest form, so that its figures can be measured again."""
+"""Every script under experiments/ runs to its end in its shortest form, so that its figures can
+be measured again.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ ARGUMENTS = {
     "claims/adaptive-search/asha.py": f"digits-smr --set solver.space.alpha=[0.1,0.3] {TINY}",
     "claims/adaptive-search/tpe.py": "--seeds 2 --budget 2",
     "claims/arrangement/run.py": "--draws 1",
-    "benchmarks/cluster-scaling/run.py": "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 "
-    "--megabytes 1",
+    "benchmarks/cluster-scaling/run.py": (
+        "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 --megabytes 1"
+    ),
     "claims/consensus/run.py": "--seeds 1 --wide 1",
     "claims/defaults/run.py": "--data iris --methods draft --anew",
     "claims/dependent-samples/run.py": "--draws 1",
@@ -50,11 +53,15 @@ ARGUMENTS = {
     "benchmarks/search-overhead/timeline.py": f"timeline.png few.yaml {TINY}",
     "benchmarks/search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/peers.py": "--repeats 1 --ways nestedcv raysel-memory",
-    "benchmarks/search-overhead/resampling.py": "--repeats 1 --permutations 1 --subsamples 4 few.yaml "
-    "--set cv.outer=2 --set cv.inner=2 --set solver.space.alpha=[0.1]",
+    "benchmarks/search-overhead/resampling.py": (
+        "--repeats 1 --permutations 1 --subsamples 4 few.yaml "
+        "--set cv.outer=2 --set cv.inner=2 --set solver.space.alpha=[0.1]"
+    ),
     "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/slots.py": "few.yaml --slots 2",
-    "benchmarks/search-overhead/start.py": f"--repeats 1 few.yaml {SHORT} --set solver.space.alpha=[0.1]",
+    "benchmarks/search-overhead/start.py": (
+        f"--repeats 1 few.yaml {SHORT} --set solver.space.alpha=[0.1]"
+    ),
     "benchmarks/search-overhead/tables.py": "--columns 200 --cases text",
     "benchmarks/stored-data/run.py": "--samples 300 --side 8 --compare",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
@@ -69,7 +76,8 @@ ARGUMENTS = {
     "claims/survival/kill_comparison.py": f"--kills 1 --seed 31 compare.yaml {TINY}",
 }
 ONE = {"N_PROCESSES = 2": "N_PROCESSES = 1"}
-#: One size, of which each is a process: growth from one to the next is computed by a function that they share.
+#: One size, of which each is a process: growth from one to the next is computed by a function that
+#: they share.
 GROWTH = {"(750, 1500, 3000, 6000)": "(100,)"}
 #: What their text, or that of a file beside them, says instead.
 SHORTER = {
@@ -82,7 +90,7 @@ SHORTER = {
         '"sleeping", 8, 0.2': '"sleeping", 2, 0.1',
         """ray.init(
                 address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False
-            )""": "pass",
+            )""": ("pass"),
         "ray.shutdown()": "pass",
     },
     "claims/arrangement/run.py": {
@@ -91,7 +99,9 @@ SHORTER = {
         "(16, 24, 32)": "(16,)",
         "(1000, 250, 400)": "(100, 50, 40)",
         "photographs(400)": "photographs(4)",
-        '"Handwritten_mfeat", "MSRCv1_6v", "MSRCv2_6v_multilabel", "Scene_multilabel"': '"MSRCv1_6v",',
+        '"Handwritten_mfeat", "MSRCv1_6v", "MSRCv2_6v_multilabel", "Scene_multilabel"': (
+            '"MSRCv1_6v",'
+        ),
         'npz")["X"]\n': 'npz")["X"][:40]\n',
         "default_rng(0), 50)": "default_rng(0), 2)",
     },
@@ -175,7 +185,9 @@ SHORTER = {
         ', "ORL": orl_half()': "",
     },
     "benchmarks/smr-speed/starts.py": {
-        '"ORL": (0.003, 0.3, 5), "UMIST": (0.003, 0.3, 5), "USPS": (0.001, 0.3, 6)': '"USPS": (0.1, 0.3, 1)',
+        '"ORL": (0.003, 0.3, 5), "UMIST": (0.003, 0.3, 5), "USPS": (0.001, 0.3, 6)': (
+            '"USPS": (0.1, 0.3, 1)'
+        ),
         "(2, 4, 8), (0, 3)": "(2,), (0,)",
     },
     "benchmarks/search-overhead/growth.py": {
@@ -183,7 +195,9 @@ SHORTER = {
         '"max_iter": 5': '"max_iter": 1',
     },
     "benchmarks/search-overhead/start.py": {
-        '(["-m", "raysel.tune"], []),': '(["-m", "raysel.tune"], ["--set", "search.executor=serial"]),',
+        '(["-m", "raysel.tune"], []),': (
+            '(["-m", "raysel.tune"], ["--set", "search.executor=serial"]),'
+        ),
         '"--as-it-comes"], []': '"--as-it-comes"], ["--set", "search.executor=serial"]',
         '"serial": (["-m", "raysel.tune"], ["--set", "search.executor=serial"]),\n': "",
         "wait(0.1)": "wait(0.5)",
@@ -196,7 +210,9 @@ SHORTER = {
     },
     "benchmarks/search-overhead/resampling.py": {"wait(0.1)": "wait(0.5)"},
     "benchmarks/search-overhead/nested_orl.py": {
-        "[2, 4, 8],": '[2], "dataset.classes": [1, 2, 3], "cv.outer": 2, "cv.inner": 2, "pictures": [],',
+        "[2, 4, 8],": (
+            '[2], "dataset.classes": [1, 2, 3], "cv.outer": 2, "cv.inner": 2, "pictures": [],'
+        ),
         **ONE,
     },
     "benchmarks/search-overhead/short_trials.py": {
@@ -238,7 +254,9 @@ SHORTER = {
         "LITERAL_ITERATIONS = 30": "LITERAL_ITERATIONS = 2",
     },
     "benchmarks/smr-speed/order3.py": {
-        "SHAPE, RANK, N_CLASSES, ZETA = 200, (16, 16, 8)": "SHAPE, RANK, N_CLASSES, ZETA = 60, (4, 4, 3)",
+        "SHAPE, RANK, N_CLASSES, ZETA = 200, (16, 16, 8)": (
+            "SHAPE, RANK, N_CLASSES, ZETA = 60, (4, 4, 3)"
+        ),
         "REPEATS, DOUBLINGS = 10, 7, 2": "REPEATS, DOUBLINGS = 2, 1, 1",
     },
     "claims/survival/journal_overhead.py": {"REPEATS = 0.2, 30, 200, 5": "REPEATS = 0.2, 3, 2, 1"},
@@ -281,13 +299,17 @@ def scripts() -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Environment in which the scripts find raysel, and the planted leaks and damaged files of the tests."""
+    """Environment in which the scripts find raysel, and the planted leaks and damaged files of
+    the tests.
+    """
     folders = os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "tests" / "data")))
     return os.environ | {"PYTHONPATH": folders, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def shortened(name: str, folder: Path) -> list[str]:
-    """Copy a script with all beside it, because some write their tables there; give its path and arguments."""
+    """Copy a script with all beside it, because some write their tables there; give its path and
+    arguments.
+    """
     if "RAYSEL_DATA" in (EXPERIMENTS / name).read_text(encoding="utf-8") and not os.environ.get(
         "RAYSEL_DATA"
     ):

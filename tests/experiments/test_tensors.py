@@ -1,4 +1,6 @@
-"""The experiment on samples of order 3: its unfoldings and arrangements, its page from results, its short form."""
+"""The experiment on samples of order 3: its unfoldings and arrangements, its page from results,
+its short form.
+"""
 
 from __future__ import annotations
 

@@ -73,9 +73,10 @@ MODELS = [
 def sets(n_classes: int):
     rng = np.random.default_rng(0)
     y = np.arange(60) % n_classes
-    return rng.standard_normal((60, 5)) + 2.0 * (y[:, None] == np.arange(5)), np.array(
-        list("abcd")
-    )[y]
+    return (
+        rng.standard_normal((60, 5)) + 2.0 * (y[:, None] == np.arange(5)),
+        np.array(list("abcd"))[y],
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

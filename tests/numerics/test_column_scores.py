@@ -1,4 +1,6 @@
-"""Tests of the scores of features with several columns, against SciPy's statistics and fits of noise."""
+"""Tests of the scores of features with several columns, against SciPy's statistics and fits of
+noise.
+"""
 
 import numpy as np
 import pytest
@@ -20,7 +22,9 @@ SCALES = ("effect", "squared", "weight", "place")
 
 
 def table(rng, n_values, n=150, shares=None):
-    """Twenty numbers and the columns of a text of these values, its values, and the feature of each column."""
+    """Twenty numbers and the columns of a text of these values, its values, and the feature of
+    each column.
+    """
     text = rng.choice(n_values, n, p=shares)
     columns = OneHotEncoder(sparse_output=False).fit_transform(text[:, None])
     Z = scale(np.hstack([rng.normal(size=(n, 20)), columns]))

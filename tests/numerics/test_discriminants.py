@@ -1,4 +1,6 @@
-"""The range of the total scatter down to rounding level, and trace ratios by Newton's method, against dense forms."""
+"""The range of the total scatter down to rounding level, and trace ratios by Newton's method,
+against dense forms.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from raysel.numerics.discriminants import (
 
 
 def jacobi_singular_values(A):
-    """One-sided Jacobi rotations in extended precision: slow, but right to the last digits of the smallest values."""
+    """One-sided Jacobi rotations in extended precision: slow, but right to the last digits of
+    the smallest values.
+    """
     A = np.array(A if A.shape[0] >= A.shape[1] else A.T, dtype=np.longdouble)
     for _ in range(40):
         worst = 0.0
@@ -119,7 +123,9 @@ def test_a_large_offset_hides_no_other_feature():
 
 
 def test_the_rounding_of_the_data_is_no_direction():
-    """A sum of two features of large offset is a third one only up to the digits that its own offset leaves."""
+    """A sum of two features of large offset is a third one only up to the digits that its own
+    offset leaves.
+    """
     X = np.random.default_rng(3).standard_normal((100, 2)) + np.array([1e8, 2e8])
     reduced = range_of(np.concatenate([X, X.sum(axis=1, keepdims=True)], axis=1))
     assert (reduced.rank, reduced.varying) == (2, 2)
@@ -223,7 +229,9 @@ def test_newton_finds_the_root(seed, overlap, count):
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 0.9, LARGEST_RATIO])
 @pytest.mark.parametrize(("equal", "size"), [(False, 5), (False, 9), (True, 2), (True, 5)])
 def test_a_few_eigenvectors_of_a_large_problem_are_those_of_the_dense_form(ratio, equal, size):
-    """Also where more are wanted than B has, and where eigenvalues are equal, of which iterations may miss some."""
+    """Also where more are wanted than B has, and where eigenvalues are equal, of which
+    iterations may miss some.
+    """
     rng = np.random.default_rng(size)
     H = np.linalg.qr(rng.standard_normal((LARGE, 6)))[0] * rng.uniform(0.5, 2, 6)
     total = np.geomspace(3, 0.01, LARGE)

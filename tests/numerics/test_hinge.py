@@ -1,4 +1,6 @@
-"""The hinge loss against its definition and its breakpoints, its proximal step against a conic solver."""
+"""The hinge loss against its definition and its breakpoints, its proximal step against a conic
+solver.
+"""
 
 from __future__ import annotations
 

@@ -239,9 +239,11 @@ def test_holm_leaves_out_the_tests_that_were_not_made():
 
 
 def test_the_corrected_test_holds_its_level_where_training_sets_overlap():
-    """Two equal methods, 10 repeats of a split of 60 samples: the plain test raises false alarms, the corrected few.
+    """Two equal methods, 10 repeats of a split of 60 samples: the plain test raises false alarms,
+    the corrected few.
 
-    A method's score is that of a nearest-mean classifier on one of two features that inform equally.
+    A method's score is that of a nearest-mean classifier on one of two features that inform
+    equally.
     """
     rng = np.random.default_rng(0)
     n, n_train, n_runs, n_studies = 60, 48, 10, 300
@@ -320,7 +322,9 @@ def test_friedman_is_scipys_ties_included(table):
 
 @pytest.mark.parametrize("n", [5, 6, 8, 9])
 def test_two_methods_are_compared_by_the_exact_sign_test(n):
-    """Over all 3^n outcomes of equal methods no more than .05 are told apart, by p value and by groups alike."""
+    """Over all 3^n outcomes of equal methods no more than .05 are told apart, by p value and by
+    groups alike.
+    """
     outcomes = np.array(list(itertools.product([-1, 0, 1], repeat=n)))
     signs, counts = np.unique(np.sort(outcomes, axis=1), axis=0, return_counts=True)
     rejected, total = 0.0, 0.0

@@ -1,4 +1,6 @@
-"""The reduced training set keeps the loss of the raw one; LS21 descends to the optimum of a conic solver."""
+"""The reduced training set keeps the loss of the raw one; LS21 descends to the optimum of a
+conic solver.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def test_the_unit_of_alpha_is_where_no_single_feature_is_worth_its_penalty(p):
     unit = data.penalty_unit(p)
 
     def largest_gain(alpha):
-        """The largest fall of the loss less the penalty, over single features and the lengths of their coefficients."""
+        """The largest fall of the loss less the penalty, over single features and the lengths of
+        their coefficients.
+        """
         gains = []
         for x, correlation in zip(data.X, np.linalg.norm(data.XY, axis=0), strict=True):
             if x.any():
@@ -138,7 +142,9 @@ def test_the_first_step_is_the_ridge_regression_of_the_given_weights():
 
 
 def normal_equations(X, V, D, Y, alpha):
-    """U of every class: min over vec(U_r) of ||<U_r V_r', X_i> - Y_ri||^2 + alpha sum D (U_r V_r')^2, written out."""
+    """U of every class: min over vec(U_r) of ||<U_r V_r', X_i> - Y_ri||^2 + alpha sum D (U_r
+    V_r')^2, written out.
+    """
     m, n, _ = X.shape
     factors = []
     for V_r, y in zip(V, Y, strict=True):

@@ -1,4 +1,6 @@
-"""Exact zeros of products are told from rounding, by themselves and in every method that asks for them."""
+"""Exact zeros of products are told from rounding, by themselves and in every method that asks
+for them.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def test_a_product_is_zero_where_it_may_be(seed, n, unit):
 
 
 def independent_samples(n, d):
-    """The same samples in each of three classes, in an order of its own: sums over classes round differently."""
+    """The same samples in each of three classes, in an order of its own: sums over classes round
+    differently.
+    """
     rng = np.random.default_rng(0)
     one = rng.standard_normal((n, d)) + 10 * rng.standard_normal(d)
     return np.vstack([one, rng.permutation(one), rng.permutation(one)]), np.repeat([0, 1, 2], n)

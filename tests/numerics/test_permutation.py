@@ -45,7 +45,9 @@ def test_every_arrangement_occurs_and_all_are_equally_likely(case):
     owners = np.zeros(n, dtype=int) if tasks is None else tasks
 
     def allowed(labels):
-        """Whether labels are those of y within each task, and within each group or group by group."""
+        """Whether labels are those of y within each task, and within each group or group by
+        group.
+        """
         if kind == "samples within groups":
             return all(
                 sorted(labels[i] for i in np.flatnonzero(members == g))
@@ -101,7 +103,9 @@ def test_labels_that_cannot_be_permuted_are_refused():
 
 
 def test_a_few_mixed_groups_do_not_hold_the_labels_of_all_others():
-    """Three pairs of equal samples, one of two labels: pairs exchange their labels, as single samples do."""
+    """Three pairs of equal samples, one of two labels: pairs exchange their labels, as single
+    samples do.
+    """
     y, groups = np.arange(80) % 2, np.arange(80)
     groups[[1, 3, 5]] = [0, 2, 4]
     y[:6] = [0, 1, 0, 0, 1, 1]
@@ -181,7 +185,8 @@ def test_the_maximum_statistic_is_counting_written_out(rows):
     assert found.single_step.tolist() == [
         p(sum(max(row) >= observed[j] for row in permuted)) for j in d
     ]
-    # Westfall & Young's step-down: the maximum over the features that are not above j, made monotone.
+    # Westfall & Young's step-down: the maximum over the features that are not above j, made
+    # monotone.
     raw = [
         p(
             sum(
@@ -201,7 +206,9 @@ def test_the_maximum_statistic_is_counting_written_out(rows):
 
 @pytest.mark.parametrize("by_share", [True, False])
 def test_each_arrangement_of_a_set_is_as_likely_to_be_the_true_one(by_share):
-    """With every row in turn as the observed one, at most k of n rows have an adjusted p value of k / n or less."""
+    """With every row in turn as the observed one, at most k of n rows have an adjusted p value
+    of k / n or less.
+    """
     rng = np.random.default_rng(0)
     for _ in range(5):
         rows = list(rng.gamma(0.5, size=(12, 5)) * rng.gamma(0.5, size=(12, 1)))

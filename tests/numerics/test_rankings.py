@@ -1,4 +1,6 @@
-"""Ranks, agreement, stability and bounds of false selections against plain readings of their definitions."""
+"""Ranks, agreement, stability and bounds of false selections against plain readings of their
+definitions.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,9 @@ from raysel.numerics.rankings import (
 def defined(first, second, p, depths=1000):
     """The infinite sum of the paper (equation 4), cut where its weights vanish, by sets.
 
-    The features behind the end of a ranking are unknown; the agreement there is extrapolated as the paper
-    does: what the shorter one would add agrees as often as it did; behind both ends the agreement stays as it is.
+    The features behind the end of a ranking are unknown; the agreement there is extrapolated as the
+    paper does: what the shorter one would add agrees as often as it did; behind both ends the
+    agreement stays as it is.
     """
     short, long = sorted((list(first), list(second)), key=len)
     s, total, agreement = len(short), 0.0, 0.0
@@ -105,7 +108,9 @@ def test_parameters_outside_0_and_1_are_refused(bad):
 
 
 def published(Z):
-    """Definition 4 and Theorem 7 of the paper, one scalar at a time, with sample variances s_f^2."""
+    """Definition 4 and Theorem 7 of the paper, one scalar at a time, with sample variances
+    s_f^2.
+    """
     M, d = len(Z), len(Z[0])
     p = [sum(row[f] for row in Z) / M for f in range(d)]
     k_mean = sum(map(sum, Z)) / M
@@ -145,7 +150,9 @@ def test_the_index_at_every_n_is_that_of_the_n_best(n_sets, d, random):
 
 
 def test_equals_the_authors_figures():
-    """The examples of the authors' demonstration (github.com/nogueirs/JMLR2018, stabilityDemo), with their figures."""
+    """The examples of the authors' demonstration (github.com/nogueirs/JMLR2018, stabilityDemo),
+    with their figures.
+    """
     assert nogueira_stability([[1, 1, 0]] * 3).value == pytest.approx(1)
     assert nogueira_stability([[1, 1, 0], [0, 1, 1], [1, 0, 1]]).value == pytest.approx(-0.5)
     rows = ["1111000000", "0001011100", "0100011100", "1100101000", "0110110000"]
@@ -195,9 +202,11 @@ def test_invalid_selections_are_refused(bad):
 def expected(X, order, n):
     chosen = order[:n]
     pairs = [
-        0.0
-        if np.ptp(X[:, i]) == 0 or np.ptp(X[:, j]) == 0
-        else abs(np.corrcoef(X[:, i], X[:, j])[0, 1])
+        (
+            0.0
+            if np.ptp(X[:, i]) == 0 or np.ptp(X[:, j]) == 0
+            else abs(np.corrcoef(X[:, i], X[:, j])[0, 1])
+        )
         for i, j in combinations(chosen, 2)
     ]
     return np.mean(pairs) if pairs else np.nan
@@ -244,7 +253,9 @@ def test_fewer_features_than_asked_for_are_all_used_and_less_than_two_form_no_pa
 
 
 def worst(n_pairs, count, mean, mode=None):
-    """Largest P(X >= count / B) of X on 0, 1/B, ..., 1 with at most this mean, and this mode if one is given."""
+    """Largest P(X >= count / B) of X on 0, 1/B, ..., 1 with at most this mean, and this mode if
+    one is given.
+    """
     x = np.arange(n_pairs + 1) / n_pairs
     A, b = [x], [mean]
     for i in range(n_pairs) if mode is not None else ():
@@ -269,8 +280,9 @@ def worst_unimodal(n_pairs, count, mean):
     return max(worst(n_pairs, count, mean, mode) for mode in range(n_pairs + 1))
 
 
-# A feature of selection probability theta: both halves of a pair select it with probability theta^2 on average, and
-# a share of at least tau of the halves needs a share of at least 2 tau - 1 of the pairs. q of p features have theta.
+# A feature of selection probability theta: both halves of a pair select it with probability theta^2
+# on average, and a share of at least tau of the halves needs a share of at least 2 tau - 1 of the
+# pairs. q of p features have theta.
 
 
 @pytest.mark.parametrize("n_pairs", [4, 10, 25])

@@ -20,7 +20,9 @@ from raysel.numerics.reweighting import (
 
 
 def affine(rng, size, radius):
-    """M and c of the iteration x -> M x + c; M is symmetric with eigenvalues from 0 to the radius."""
+    """M and c of the iteration x -> M x + c; M is symmetric with eigenvalues from 0 to the
+    radius.
+    """
     Q = np.linalg.qr(rng.standard_normal((size, size)))[0]
     return (Q * np.linspace(0.0, radius, size)) @ Q.T, rng.standard_normal(size)
 
@@ -36,7 +38,9 @@ def test_a_step_combines_the_remembered_steps_of_least_residual(memory):
         x = mixing.next(points[-1], residuals[-1])
         if n_steps < 3:
             expected = points[-1] + residuals[-1]
-        else:  # Walker & Ni: the affine combination of the last images whose residuals combine to the least
+        else:
+            # Walker & Ni: the affine combination of the last images whose residuals combine to the
+            # least
             F = np.array(residuals[-(memory + 1) :]).T
             G = np.array(points[-(memory + 1) :]).T + F
             theta = np.linalg.lstsq(np.diff(F), F[:, -1])[0]
@@ -68,7 +72,8 @@ def test_a_point_that_more_than_doubles_the_residual_is_taken_back():
         x = mixing.next(point, residual)
     assert np.abs(x - (point + residual)).max() > 1e-3  # it is extrapolated
     np.testing.assert_array_equal(mixing.next(x, 2.1 * residual), point + residual)
-    # Everything is forgotten: two plain steps follow, and no step can be taken back before another extrapolation.
+    # Everything is forgotten: two plain steps follow, and no step can be taken back before another
+    # extrapolation.
     for factor in (1.0, 10.0):
         np.testing.assert_array_equal(mixing.next(x, factor * residual), x + factor * residual)
 

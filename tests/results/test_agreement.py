@@ -1,4 +1,6 @@
-"""How far the ranking can be trusted: the same figures everywhere, recomputed from the journal's scores."""
+"""How far the ranking can be trusted: the same figures everywhere, recomputed from the journal's
+scores.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def test_the_curve_is_the_index_of_the_best_at_each_number(finished, lists):
 
 
 def test_noise_is_the_f_test_of_permuted_labels_on_the_same_folds(finished):
-    """Plainly: scikit-learn's F values of each fold's training samples, and the index of the best of each."""
+    """Plainly: scikit-learn's F values of each fold's training samples, and the index of the
+    best of each.
+    """
     study = Study.prepare(config_from_dict(finished.config), plan=finished.directory.plan)
     X, y, values = study.dataset.X, study.dataset.y, []
     permutations = LabelPermutations(y)
@@ -145,8 +149,14 @@ def test_summary_manifest_and_markdown_agree(finished):
     stability, overlap, top = finished.stability(), finished.rank_overlap, finished.default_top
     noise = noise_level(finished, top)
     for part in (
-        f"of the top {top} over 3 overlapping outer folds: {stability.value:.2f} (N: chosen by the inner ",
-        f"{noise.mean:.2f} on the same folds ({noise.lowest:.2f} to {noise.highest:.2f} in 20 permutations)",
+        (
+            f"of the top {top} over 3 overlapping outer folds: {stability.value:.2f} (N: chosen by"
+            " the inner "
+        ),
+        (
+            f"{noise.mean:.2f} on the same folds ({noise.lowest:.2f} to {noise.highest:.2f} in 20"
+            " permutations)"
+        ),
         f"of the outer folds {overlap.mean:.2f} (lowest {overlap.lowest:.2f})",
     ):
         assert part in line

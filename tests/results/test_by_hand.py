@@ -1,4 +1,6 @@
-"""The answer of a study of the digits, recomputed by scikit-learn from the plan and the rankings alone."""
+"""The answer of a study of the digits, recomputed by scikit-learn from the plan and the rankings
+alone.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def scaled(train, test):
 
 
 def nearest(train, y, test):
-    """1-nearest neighbour; of several at the same distance (all are exact here) the most frequent class counts."""
+    """1-nearest neighbour; of several at the same distance (all are exact here) the most
+    frequent class counts.
+    """
     D = pairwise_distances(test * 16, train * 16, metric="sqeuclidean").round()
     votes = np.stack(
         [(D.min(axis=1, keepdims=True) == D)[:, y == c].sum(axis=1) for c in range(10)], axis=1
@@ -188,7 +192,10 @@ def test_headline_curve_and_references_are_scikit_learns(study):
     }
     n = f"{min(numbers)}-{max(numbers)}" if len(set(numbers)) > 1 else f"{numbers[0]}"
     mean, sd = np.mean(figures["test"]), np.std(figures["test"], ddof=1)
-    told = f"accuracy {mean:.3f} ± {sd:.3f} (SD over 3 outer folds; 95 % interval {low:.3f} to {high:.3f})"
+    told = (
+        f"accuracy {mean:.3f} ± {sd:.3f} (SD over 3 outer folds; 95 % interval {low:.3f} to"
+        f" {high:.3f})"
+    )
     for text in shown:
         assert f"{told} with the {n} best of 64 features" in text
     for name, words in (
@@ -204,5 +211,8 @@ def test_headline_curve_and_references_are_scikit_learns(study):
             assert table[name].tolist() == found.curve
         d = np.subtract(figures["test"], own)
         low, high = interval(d, np.mean(ratios))
-        row = f"{words} {np.mean(own):.3f} ± {np.std(own, ddof=1):.3f} {d.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
+        row = (
+            f"{words} {np.mean(own):.3f} ± {np.std(own, ddof=1):.3f} {d.mean():+.3f} [{low:+.3f},"
+            f" {high:+.3f}]"
+        )
         assert all(row in text for text in shown), row

@@ -1,4 +1,6 @@
-"""Coefficients of linear models, and what larger values speak for, against the samples themselves."""
+"""Coefficients of linear models, and what larger values speak for, against the samples
+themselves.
+"""
 
 from __future__ import annotations
 

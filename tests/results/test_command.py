@@ -1,4 +1,6 @@
-"""The command of the manifest: it repeats the study from any directory, with the data that were found."""
+"""The command of the manifest: it repeats the study from any directory, with the data that were
+found.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ SMALL = {"solver": {"name": "fisher_score"}, "cv": {"outer": 2, "inner": 2}}
 
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
-    """A store of data with a space in its name, known by RAYSEL_DATA while a study runs, and a directory beside it."""
+    """A store of data with a space in its name, known by RAYSEL_DATA while a study runs, and a
+    directory beside it.
+    """
     for name in ("my data", "here", "elsewhere"):
         (tmp_path / name).mkdir()
     write_digits(tmp_path / "my data/few.npz")
@@ -25,7 +29,9 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def repeated(described, folder, monkeypatch, capsys):
-    """What a dry run of the command says in a folder from which the data are not found by their name."""
+    """What a dry run of the command says in a folder from which the data are not found by their
+    name.
+    """
     monkeypatch.delenv("RAYSEL_DATA")
     monkeypatch.chdir(folder)
     words = shlex.split(described["command"])

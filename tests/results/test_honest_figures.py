@@ -1,4 +1,6 @@
-"""What limits a result stands beside it: an empty winner, a search that was cut, fits that did not converge."""
+"""What limits a result stands beside it: an empty winner, a search that was cut, fits that did
+not converge.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def upload_nothing(monkeypatch):
 
 
 def shown(path, capsys) -> list[str]:
-    """All that a study shows in words: on the terminal, by select, in MLflow's description and in the manifest."""
+    """All that a study shows in words: on the terminal, by select, in MLflow's description and
+    in the manifest.
+    """
     told = [" ".join(capsys.readouterr().out.split())]
     assert select.main([str(path)]) == 0
     told.append(" ".join(capsys.readouterr().out.split()))
@@ -73,7 +77,10 @@ def empty(_folder):
     """Winners without a feature: sentences, and none of another kind."""
     return {"solver__space": {"alpha": [2.0, 7.5]}}, [
         "The final model selects no feature",
-        "The winners of 2 of 2 outer folds select no feature: add weaker penalties to solver.space.",
+        (
+            "The winners of 2 of 2 outer folds select no feature: add weaker penalties to"
+            " solver.space."
+        ),
     ]
 
 
@@ -123,8 +130,8 @@ def test_what_limits_a_result_is_said_everywhere(here, capsys, case):
             assert refit.converged == (fell.item() <= 1e-3)
         missed = [refit.fold for refit in refits if not refit.converged]
         assert (
-            f"{len(missed)} of 3 winners did not reach tol: raise solver.params.max_iter. They are those of "
-            f"{', '.join(missed)}" in texts[0]
+            f"{len(missed)} of 3 winners did not reach tol: raise solver.params.max_iter. They are"
+            f" those of {', '.join(missed)}" in texts[0]
         )
         trials = [fold for e in entries if e["kind"] == "trial" for fold in e["folds"].values()]
         ended = [inner["converged"] for fold in trials for inner in fold["inner"]]
@@ -177,7 +184,8 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(
     for key in ("tried", "winners", "scores", "stability", "convergence"):
         assert again[key] == manifest[key]
 
-    # It names the configurations itself: neither the directory nor what becomes of the manifest matters.
+    # It names the configurations itself: neither the directory nor what becomes of the manifest
+    # matters.
     monkeypatch.chdir(here)
     (here / "study/ranking/manifest.json").write_text("{}")
     assert tune.main(["--resume", "again"]) == 0
@@ -232,7 +240,9 @@ def test_a_table_of_mixed_units_is_told_from_an_image(tmp_path, capsys, monkeypa
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
 def test_a_failure_on_one_outer_fold_decides_nothing_on_another(tmp_path):
-    """A column varies in outer0's test rows only: without them there is one component less than is asked for."""
+    """A column varies in outer0's test rows only: without them there is one component less than
+    is asked for.
+    """
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(4), 12)
     X = np.column_stack([rng.normal(size=(48, 2)) + y[:, None] % 2, np.zeros(48)])
@@ -263,7 +273,9 @@ def test_a_failure_on_one_outer_fold_decides_nothing_on_another(tmp_path):
 
 
 def test_a_feature_of_one_value_is_neither_ranked_nor_scored_with(tmp_path):
-    """Under scaling none a constant column is a second intercept of the SVM, with the largest coefficient of all."""
+    """Under scaling none a constant column is a second intercept of the SVM, with the largest
+    coefficient of all.
+    """
     y = np.repeat([0, 1], [10, 50])
     X = np.column_stack([np.full(60, 3.0), y + np.linspace(0, 0.1, 60)])
     np.savez(tmp_path / "data.npz", X=X, y=y)

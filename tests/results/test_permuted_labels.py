@@ -1,4 +1,6 @@
-"""On permuted labels the headline is at chance, whatever chooses configuration and number of features."""
+"""On permuted labels the headline is at chance, whatever chooses configuration and number of
+features.
+"""
 
 from __future__ import annotations
 

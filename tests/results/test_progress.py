@@ -66,6 +66,7 @@ def test_one_live_line_on_a_terminal_is_gone_in_the_end(tmp_path):
 
 
 def test_no_time_is_left_once_all_trials_have_ended():
-    assert progress_line(Progress(2, "accuracy", finished=2, best=0.25)) == (
-        "2/2 trials · 0 running · 0 failed · best val_accuracy 0.250"
+    assert (
+        progress_line(Progress(2, "accuracy", finished=2, best=0.25))
+        == "2/2 trials · 0 running · 0 failed · best val_accuracy 0.250"
     )

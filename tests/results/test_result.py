@@ -186,8 +186,8 @@ def test_a_method_that_ranks_nothing_has_a_result_without_ranking(finished, tmp_
     assert not result.is_ranked
     assert result.summary().features_with_score.isna().all()
     assert (
-        "There is no ranking of the features: the method gives no feature scores; choose one that does."
-        in result.remarks()
+        "There is no ranking of the features: the method gives no feature scores; choose one that"
+        " does." in result.remarks()
     )
     with pytest.raises(StudyError, match="has no ranking"):
         result.ranking()

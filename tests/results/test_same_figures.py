@@ -1,4 +1,6 @@
-"""Terminal, Markdown, manifest, journal, picture, report and MLflow tell the same figures to the last digit."""
+"""Terminal, Markdown, manifest, journal, picture, report and MLflow tell the same figures to the
+last digit.
+"""
 
 from __future__ import annotations
 

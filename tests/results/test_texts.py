@@ -1,4 +1,6 @@
-"""What a study's answer says in words: which numbers of features, what beats what, and what an interval is of."""
+"""What a study's answer says in words: which numbers of features, what beats what, and what an
+interval is of.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ from raysel.results.scores import Reference, score_interval
 
 
 def changed(result, evaluation=None, **by_fold):
-    """The result with other fields of the outer refits, one value a fold, and another section evaluation."""
+    """The result with other fields of the outer refits, one value a fold, and another section
+    evaluation.
+    """
     study = result.stored.study
     if evaluation:
         config = {**study.config, "evaluation": {**study.config["evaluation"], **evaluation}}
@@ -42,7 +46,8 @@ def changed(result, evaluation=None, **by_fold):
 
 #: Test scores of three folds at 4 and 8 features.
 SCORES = [[0.80, 0.90], [0.70, 0.94], [0.85, 0.92]]
-#: References whose mean difference to the scores at 8 features is large against its spread, small, or nought.
+#: References whose mean difference to the scores at 8 features is large against its spread, small,
+#: or nought.
 REFERENCES = [
     {
         "all features": [s + 0.05 + 0.001 * i],
@@ -163,7 +168,9 @@ def test_the_difference_to_a_fixed_chance_has_the_interval_of_the_score(at_eight
 
 
 def test_the_interval_of_few_errors_says_that_it_knows_no_rare_outliers(at_eight):
-    """Of 60 samples from a population with 2 % outliers 30 % have none, and nothing in them tells of any."""
+    """Of 60 samples from a population with 2 % outliers 30 % have none, and nothing in them
+    tells of any.
+    """
     for metric, n, said in (
         ("neg_rmse", 60, True),
         ("neg_mean_absolute_error", 60, True),
@@ -219,7 +226,8 @@ def test_winners_at_the_end_of_their_grid_are_remarked():
 
     (low,) = told({"alpha": 0.01, "rank": 2}, {"alpha": 0.1, "rank": 4}, {"alpha": 0.01, "rank": 2})
     assert low.startswith(
-        "The winners of 2 of 3 outer folds have alpha = 0.01, the smallest value of solver.space.alpha"
+        "The winners of 2 of 3 outer folds have alpha = 0.01, the smallest value of"
+        " solver.space.alpha"
     )
     (high,) = told({"alpha": 0.1, "rank": 4, "init": "a"}, {"alpha": 0.1, "rank": 4, "init": "a"})
     assert "2 of 2 outer folds have rank = 4, the largest value" in high
@@ -498,8 +506,9 @@ def test_a_reference_that_scores_higher_is_named_whatever_its_interval_says(at_e
     }
     first, second = texts.verdict_sentences(result.facts)
     assert first == "With the F-test the score is 0.950, with smr 0.920: no clear difference."
-    assert second == (
-        "With the largest variance the score is 0.927, with smr 0.920: no clear difference."
+    assert (
+        second
+        == "With the largest variance the score is 0.927, with smr 0.920: no clear difference."
     )
     assert [row[1] for row in texts.score_table(result.facts).rows] == ["8", "8", "4"]
     ours = float(np.mean(at_eight.test_scores))

@@ -1,4 +1,6 @@
-"""A study of volumes from files to maps: the maps lie on the planted region, in the place of the mask."""
+"""A study of volumes from files to maps: the maps lie on the planted region, in the place of the
+mask.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Studies from Python: what is taken as a configuration, what is refused before anything is written."""
+"""Studies from Python: what is taken as a configuration, what is refused before anything is
+written.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Audit: known leaks lift the careless score only, clean data agree, permuted labels give chance."""
+"""Audit: known leaks lift the careless score only, clean data agree, permuted labels give
+chance.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,9 @@ def selection(rng):
 def scaling(rng):
     """An outlier in a column of its own for each sample.
 
-    Scaled by all samples, the columns are one indicator each, equally far from all samples; by the training samples,
-    the noise of the others in the column of a test sample's outlier decides who is near.
+    Scaled by all samples, the columns are one indicator each, equally far from all samples; by the
+    training samples, the noise of the others in the column of a test sample's outlier decides who
+    is near.
     """
     noise = rng.standard_normal((80, 80))
     np.fill_diagonal(noise, 1e4)
@@ -59,7 +62,8 @@ def scaling(rng):
 def tuning(rng):
     """Labels that no feature tells, and many configurations of equal worth.
 
-    The accuracy of one has the SD .079 over 40 samples, and the best of 40 lies about 2.2 SD above 0.5.
+    The accuracy of one has the SD .079 over 40 samples, and the best of 40 lies about 2.2 SD above
+    0.5.
     """
     space = {"random_state": list(range(40))}
     return (
@@ -157,7 +161,9 @@ def test_one_permutation_cannot_tell_harm():
 
 
 def test_harm_is_found_where_the_marginal_interval_hides_it():
-    """Of weak features among many, the careless score lies within the honest one's interval; pairs tell."""
+    """Of weak features among many, the careless score lies within the honest one's interval;
+    pairs tell.
+    """
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((50, 400)), np.arange(50) % 2
     X[:, :3] += 0.9 * y[:, None]

@@ -1,4 +1,6 @@
-"""``python -m raysel.tune`` of a comparison: its plan, what it says at the end, and its runs in MLflow."""
+"""``python -m raysel.tune`` of a comparison: its plan, what it says at the end, and its runs in
+MLflow.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +59,8 @@ def test_a_dry_run_names_methods_that_are_reconstructed_or_see_test_samples(
     for config, n in (("study.yaml", 1), ("few.yaml", 2)):
         assert main([config, "--dry-run"]) == 0
         said = (
-            "smr, [0-9]+ configurations \\(grid\\); reconstructed, the authors' code was not found; sees the features"
-            " of the test samples, not their labels"
+            "smr, [0-9]+ configurations \\(grid\\); reconstructed, the authors' code was not found;"
+            " sees the features of the test samples, not their labels"
         )
         assert len(re.findall(said, " ".join(capsys.readouterr().out.split()))) == n
     record = prepare_comparison("few.yaml").record(id_="a", uri="b", started=1.0)

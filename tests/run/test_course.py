@@ -1,4 +1,6 @@
-"""A study: the same numbers however it is run, on Ray too, no leak, and an end that is said whatever ends it."""
+"""A study: the same numbers however it is run, on Ray too, no leak, and an end that is said
+whatever ends it.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,8 @@ def test_scrambled_test_samples_leave_their_folds_choice_as_it_was(tmp_path, dig
     for key, record in records.items():
         assert other_records[key]["folds"][fold.name] == record["folds"][fold.name]
     before, after = timeless(refits[0].record.to_json()), timeless(other_refits[0].record.to_json())
-    # There, and only there, they were looked at: redundancy (of all samples) and references choose nothing.
+    # There, and only there, they were looked at: redundancy (of all samples) and references choose
+    # nothing.
     looked = ("test_scores", "pseudo_values", "outputs", "confusion", "redundancy", "references")
     for name in looked:
         assert after.pop(name) != before.pop(name)
@@ -101,14 +104,18 @@ def test_no_test_score_exists_but_the_winners(tmp_path, digits):
     assert [len(refit.record.test_scores) for refit in refits] == [2, 2, 0]
     for fold, refit in zip(study.plan.folds, refits, strict=True):
         inner = {
-            key: choose_n(
-                np.array([i["scores"][-1] for i in record["folds"][fold.name]["inner"]]), "one_se"
-            ).score
+            key: (
+                choose_n(
+                    np.array([i["scores"][-1] for i in record["folds"][fold.name]["inner"]]),
+                    "one_se",
+                ).score
+            )
             for key, record in records.items()
             if not record["folds"][fold.name]["error"]
         }
         assert refit.record.inner_score == inner[refit.record.trial] == max(inner.values())
-        # Recomputed with scikit-learn's own nearest neighbours, which break ties by the order of the samples.
+        # Recomputed with scikit-learn's own nearest neighbours, which break ties by the order of
+        # the samples.
         if len(fold.test):
             X = refit.model.named_steps["scaler"].transform(study.dataset.X)
             y, order = (
@@ -136,15 +143,17 @@ def test_a_full_disk_ends_the_study_with_the_journals_own_words(tmp_path, digits
     log = StudyLog(Journal(Path("/dev/full")), Progress(1, "accuracy"), tmp_path / "progress.json")
     with pytest.raises(StudyError) as ended:
         compute(ray_executor.RayExecutor(study, None), study, log)
-    assert str(ended.value) == (
-        "the journal /dev/full cannot be written: No space left on device. Its earlier records are kept."
+    assert (
+        str(ended.value)
+        == "the journal /dev/full cannot be written: No space left on device. Its earlier records"
+        " are kept."
     )
 
 
 @pytest.mark.slow
 def test_a_winner_that_cannot_be_refitted_is_named(tmp_path, digits):
-    # Two images whose sum overflows: only training sets with both fail, and outer0 trains on them in its refit but in
-    # none of its inner fits.
+    # Two images whose sum overflows: only training sets with both fail, and outer0 trains on them
+    # in its refit but in none of its inner fits.
     study = make_study(digits)
     fold = study.plan.folds[0]
     samples = fold.train[:2]

@@ -1,4 +1,6 @@
-"""Preparation of a comparison: data and folds once, and every member checked before anything is computed."""
+"""Preparation of a comparison: data and folds once, and every member checked before anything is
+computed.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,7 @@ def test_code_that_only_the_directory_names_is_not_imported(here):
         prepare_comparison(None, resumed=directory)
 
 
-def test_the_default_of_the_scaling_is_stored_and_where_none_is_stored_that_of_earlier_versions_holds(
+def test_the_default_scaling_is_stored_and_without_one_that_of_earlier_versions_holds(
     here,
 ):
     raw = raw_comparison("table.npz")

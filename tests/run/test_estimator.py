@@ -1,4 +1,6 @@
-"""NestedSearch: scikit-learn's own nested search fold for fold, the numbers of run_study, the estimators' contract."""
+"""NestedSearch: scikit-learn's own nested search fold for fold, the numbers of run_study, the
+estimators' contract.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,9 @@ QUICK = list(CASES)[:3]
 
 
 def first_of_the_best(results):
-    """The first configuration of those whose means differ by rounding only, which scikit-learn takes for different."""
+    """The first configuration of those whose means differ by rounding only, which scikit-learn
+    takes for different.
+    """
     return int(np.argmax(np.round(results["mean_test_score"], 10)))
 
 
@@ -239,9 +243,15 @@ def test_a_method_of_matrices_ranks_and_its_judge_is_chosen():
     assert search.get_support()[5]
     assert search.transform(images).shape == (40, search.study_.final.n_features)
     masked = NestedSearch(
-        raysel.SMR(mask=np.ones((3, 4), dtype=bool), max_iter=5), {"alpha": [0.01, 0.1]}, outer=2, inner=2,
-        n_features=[1, 3], judge="knn",
-    ).fit(images, y)  # fmt: skip
+        raysel.SMR(mask=np.ones((3, 4), dtype=bool), max_iter=5),
+        {"alpha": [0.01, 0.1]},
+        outer=2,
+        inner=2,
+        n_features=[1, 3],
+        judge="knn",
+    ).fit(
+        images, y
+    )  # fmt: skip
     assert (masked.score_, masked.best_params_) == (search.score_, search.best_params_)
     assert [step for step, _ in search.best_estimator_.steps] == [
         "scaler",
@@ -306,7 +316,9 @@ def test_frames_names_and_set_output():
 
 @pytest.mark.parametrize("scaled", [True, False])
 def test_a_nearest_neighbour_of_all_features_is_no_better_than_that_reference(scaled):
-    """Whether it standardises the columns by itself, which the reference has to do too, or had better not."""
+    """Whether it standardises the columns by itself, which the reference has to do too, or had
+    better not.
+    """
     nearest = KNeighborsClassifier(1)
     samples = X if scaled else np.hstack([50 * SCALED, np.random.default_rng(0).random((178, 40))])
     search = NestedSearch(make_pipeline(StandardScaler(), nearest) if scaled else nearest)
@@ -651,7 +663,9 @@ def test_bad_input_is_refused_before_a_fit(change, told):
 
 
 def expected_failures(_):
-    """One of the three classes of its ten samples has one sample in a training set: the inner folds need two."""
+    """One of the three classes of its ten samples has one sample in a training set: the inner
+    folds need two.
+    """
     return {"check_fit2d_1feature": expected_failures.__doc__}
 
 

@@ -1,4 +1,6 @@
-"""Run of a comparison: members are ordinary studies, failures stay with their member, and a stop loses nothing."""
+"""Run of a comparison: members are ordinary studies, failures stay with their member, and a stop
+loses nothing.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ def test_a_member_is_an_ordinary_study(finished, capsys):
 def test_what_was_interrupted_and_resumed_is_what_was_not(finished, here, at):
     with pytest.raises(KeyboardInterrupt):
         run_comparison("few.yaml", output="compared", progress=Watcher(at))
-    before = {f: (here / "compared" / f / "journal.jsonl") for f in FOLDERS}
+    before = {f: here / "compared" / f / "journal.jsonl" for f in FOLDERS}
     kept = {f: path.read_bytes() for f, path in before.items() if path.exists()}
     assert kept
     assert {entry["error"] for entry in members(here / "compared").values()} == {None}

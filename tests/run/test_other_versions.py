@@ -1,4 +1,6 @@
-"""What is computed of a finished study after an upgrade: it runs, says whose numbers are whose, and mixes none."""
+"""What is computed of a finished study after an upgrade: it runs, says whose numbers are whose,
+and mixes none.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ NOW = raysel.__version__
 
 
 def upgraded(study, target):
-    """Copy of a study as an earlier raysel would have left it, whose test scores and rankings were others."""
+    """Copy of a study as an earlier raysel would have left it, whose test scores and rankings
+    were others.
+    """
     shutil.copytree(study, target, ignore=shutil.ignore_patterns(".lease"))
     change_journal(
         target, "study", lambda line: line["versions"].update(raysel="0.1.9", numbers="of old")

@@ -1,4 +1,6 @@
-"""Studies with permuted labels: folds move with the labels, and the scores are those of scikit-learn and the study."""
+"""Studies with permuted labels: folds move with the labels, and the scores are those of
+scikit-learn and the study.
+"""
 
 from __future__ import annotations
 
@@ -181,7 +183,9 @@ def test_the_true_labels_give_the_figures_of_the_study(kind, tmp_path):
 
 
 def test_permuted_labels_are_the_true_labels_of_permuted_samples(tmp_path):
-    """Why a test that searches again is exact: each permutation is a study of the samples in another order."""
+    """Why a test that searches again is exact: each permutation is a study of the samples in
+    another order.
+    """
     X, y = np.random.default_rng(0).normal(size=(30, 9)), np.repeat([0, 1], [9, 21])
 
     def study_of(name, samples):

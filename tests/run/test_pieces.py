@@ -1,4 +1,6 @@
-"""Numbered pieces of work: the journal, what it refuses, and that nothing is computed twice or differently."""
+"""Numbered pieces of work: the journal, what it refuses, and that nothing is computed twice or
+differently.
+"""
 
 from __future__ import annotations
 

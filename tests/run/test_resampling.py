@@ -1,4 +1,6 @@
-"""Steps of imbalanced-learn that draw, make or drop samples: within the training samples, and in the careless audit."""
+"""Steps of imbalanced-learn that draw, make or drop samples: within the training samples, and in
+the careless audit.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +137,8 @@ def test_texts_as_labels_and_a_pipeline_as_the_last_step_are_resampled_alike():
         plain_pipeline(StandardScaler(), last), X, np.where(Y == 1, "ill", "well"), **settings
     )
     assert texts.n_divided == numbers.n_divided == 120
-    # Text is in another order than the numbers, so that SMOTE's draws, not the protocol, may differ.
+    # Text is in another order than the numbers, so that SMOTE's draws, not the protocol, may
+    # differ.
     assert texts.careless == pytest.approx(numbers.careless, abs=0.1)
 
 

@@ -103,7 +103,8 @@ def test_groups_of_different_sizes_are_divided_anew_for_each_pair(labels):
         assert not set(first) & set(second)
         for half in (first, second):
             together[np.ix_(half, half)] += 1
-    # Two groups are together in 6 of 13 draws; in 3 of 6 if 3 or 4 of each class are in a half, and in 21 of 49 if not.
+    # Two groups are together in 6 of 13 draws; in 3 of 6 if 3 or 4 of each class are in a half, and
+    # in 21 of 49 if not.
     shares = together[~np.eye(14, dtype=bool)] / 300
     assert shares.min() > 0.25
     assert shares.max() < 0.75
@@ -119,7 +120,9 @@ FISHER = {"name": "fisher_score", "params": {}, "space": {}}
 
 
 def write_samples(path, order=None, n=60, n_features=30):
-    """Three classes that differ in the first five of the features, whose columns are then permuted."""
+    """Three classes that differ in the first five of the features, whose columns are then
+    permuted.
+    """
     rng = np.random.default_rng(0)
     y = np.arange(n) % 3
     X = rng.standard_normal((n, n_features))
@@ -300,7 +303,10 @@ def test_pairs_of_failed_halves_are_left_out_and_said():
     assert (found.n_pairs, found.q) == (2, 2)
     text = " ".join(found.remarks())
     for part in (
-        "1 of 6 halves failed, and 1 pairs were left out: mend the cause and run it again.\nHalf 2: LinAlgError",
+        (
+            "1 of 6 halves failed, and 1 pairs were left out: mend the cause and run it"
+            " again.\nHalf 2: LinAlgError"
+        ),
         "1 of 4 fits",
         "more than 2",
     ):
@@ -458,7 +464,9 @@ def of_one_feature(counts: int, n_selected: int, threshold: float) -> StabilityS
 
 @given(st.integers(1, 12), st.sampled_from([0.6, 0.75, 0.9]))
 def test_of_one_feature_the_sentence_says_how_often_it_is_false(n_selected, threshold):
-    """A set holds a false feature at most as often as their expected number, by Markov's inequality."""
+    """A set holds a false feature at most as often as their expected number, by Markov's
+    inequality.
+    """
     found = of_one_feature(40, n_selected, threshold)
     said = found.short_sentence()
     assert "1 feature is among" in said

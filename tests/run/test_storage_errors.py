@@ -1,4 +1,6 @@
-"""Data, disks and stores that fail while a study runs: it ends, no trial is to blame, and a resume gives the same."""
+"""Data, disks and stores that fail while a study runs: it ends, no trial is to blame, and a
+resume gives the same.
+"""
 
 from __future__ import annotations
 

@@ -55,7 +55,9 @@ def study_of(path, **changes):
 
 
 def assert_same_findings(path, folder, **changes):
-    """Run the study both ways: what is fitted differs by the rounding of another order of sums alone."""
+    """Run the study both ways: what is fitted differs by the rounding of another order of sums
+    alone.
+    """
     runs = []
     for in_memory in (False, True):
         study = study_of(path, dataset__in_memory=in_memory, **changes)
@@ -198,7 +200,9 @@ def test_a_file_that_changes_while_the_study_runs_is_named(folder, few):
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
 def test_workers_of_ray_read_the_file_to_the_same_numbers(folder):
-    """Of an Arrow file whose blocks are those that it was written in, for this process and the workers alike."""
+    """Of an Arrow file whose blocks are those that it was written in, for this process and the
+    workers alike.
+    """
     content = pq.read_table(folder / "few.parquet")
     with pa.ipc.new_file(folder / "few.arrow", content.schema) as writer:
         writer.write_table(content, max_chunksize=37)
@@ -216,7 +220,9 @@ def test_workers_of_ray_read_the_file_to_the_same_numbers(folder):
 
 @pytest.mark.slow
 def test_permuted_labels_give_chance(few, tmp_path):
-    """Inner scores too, of one configuration; fitted to the validation or test set as well they would be far above."""
+    """Inner scores too, of one configuration; fitted to the validation or test set as well they
+    would be far above.
+    """
     test, inner, training = [], [], []
     for seed in range(8):
         y = np.random.default_rng(seed).permutation(few.y)

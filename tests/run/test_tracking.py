@@ -1,4 +1,6 @@
-"""Where a study's runs go in MLflow: a variable that is set later, and the key that turns the upload off."""
+"""Where a study's runs go in MLflow: a variable that is set later, and the key that turns the
+upload off.
+"""
 
 from __future__ import annotations
 

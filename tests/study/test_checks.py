@@ -1,4 +1,6 @@
-"""What a study may not ask of its method is refused before anything is computed, with the remedy."""
+"""What a study may not ask of its method is refused before anything is computed, with the
+remedy.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def digits(tmp_path):
 
 @pytest.fixture
 def own_module(tmp_path, monkeypatch):
-    """A user's module with a method of raysel's contract that only ranks, and one that does neither."""
+    """A user's module with a method of raysel's contract that only ranks, and one that does
+    neither.
+    """
     (tmp_path / "own_methods.py").write_text(
         textwrap.dedent("""
         from raysel.base.estimator import OneShotEstimator

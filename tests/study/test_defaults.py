@@ -1,4 +1,6 @@
-"""Defaults of estimator and metric: the same of files and of arrays, by the data, and as init drafts them."""
+"""Defaults of estimator and metric: the same of files and of arrays, by the data, and as init
+drafts them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A study before it runs: everything decided, everything checked, nothing computed that Ray is needed for."""
+"""A study before it runs: everything decided, everything checked, nothing computed that Ray is
+needed for.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,9 @@ def test_the_description_counts_what_will_be_done(digits):
 
 
 def test_a_fit_of_one_step_is_not_priced_by_its_librarys_iterations(digits, monkeypatch):
-    """LinearSVM's max_iter counts LIBLINEAR's iterations, all of which are in the one step that is timed."""
+    """LinearSVM's max_iter counts LIBLINEAR's iterations, all of which are in the one step that
+    is timed.
+    """
     monkeypatch.setattr(cost, "_PILOT_SECONDS", 0.0)
     solver = {"name": "linear_svm", "space": {"C": [0.1, 1.0]}}
     found = cost.estimate_cost(
@@ -93,7 +97,9 @@ def test_a_fit_of_one_step_is_not_priced_by_its_librarys_iterations(digits, monk
 
 
 def test_the_memory_of_a_fit_is_estimated_beside_what_is_shared(tmp_path):
-    """A Gaussian kernel of all pairs of training samples must fit beside the distances that are shared."""
+    """A Gaussian kernel of all pairs of training samples must fit beside the distances that are
+    shared.
+    """
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "many.npz", X=rng.standard_normal((3000, 5)), y=np.arange(3000) % 2)
     found = {}

@@ -28,7 +28,10 @@ from raysel.study.identity import (
     versions,
 )
 
-SHOW = "import json; from raysel.study.identity import machine_versions; print(json.dumps(machine_versions()))"
+SHOW = (
+    "import json; from raysel.study.identity import machine_versions;"
+    " print(json.dumps(machine_versions()))"
+)
 
 
 def elsewhere(**environment):
@@ -99,8 +102,8 @@ def hashes_of(package: Path) -> tuple[str, str]:
 def test_it_does_not_depend_on_where_raysel_is(copy):
     assert hashes_of(copy) == hashes_of(PACKAGE)
     script = (
-        "from raysel.base.registry import solver_class; from raysel.study.identity import numbers_hash; "
-        "print(numbers_hash([solver_class('smr')]))"
+        "from raysel.base.registry import solver_class; from raysel.study.identity import"
+        " numbers_hash; print(numbers_hash([solver_class('smr')]))"
     )
     environment = {"PYTHONPATH": str(copy.parent)}
     done = subprocess.run(

@@ -1,4 +1,6 @@
-"""Studies of samples in memory: the same numbers as from a file, and a directory that needs nothing else."""
+"""Studies of samples in memory: the same numbers as from a file, and a directory that needs
+nothing else.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def without_data(**changes):
 
 
 def compared(raw, **members):
-    """The configuration as that of a comparison of solvers; of a tuple, on these modalities only."""
+    """The configuration as that of a comparison of solvers; of a tuple, on these modalities
+    only.
+    """
     keys = {
         label: {"solver": {"name": name}} | ({"dataset": {"only": list(only)}} if only else {})
         for label, (name, *only) in members.items()
@@ -422,7 +426,9 @@ def test_samples_in_memory_are_not_called_by_the_file_that_holds_them():
 def test_columns_of_different_units_are_brought_to_one_scale_unless_the_user_says_otherwise(
     tmp_path,
 ):
-    """The areas of a cell are 200 000 times as wide as its fractal dimension: scaled as one, they alone are chosen."""
+    """The areas of a cell are 200 000 times as wide as its fractal dimension: scaled as one,
+    they alone are chosen.
+    """
     frame = load_breast_cancer(as_frame=True).frame
     raw = without_data(
         solver={"name": "smr", "space": {"alpha": [0.01, 0.1]}}, cv={"outer": 2, "inner": 2}
@@ -447,7 +453,10 @@ def test_columns_of_different_units_are_brought_to_one_scale_unless_the_user_say
     assert default.config["dataset"]["scaling"] == "zscore"  # stored as resolved
     assert "scaling: zscore" in default.directory.config.read_text()
     assert prepared().config.hash == prepared(scaling="zscore").config.hash
-    words = "standard deviations differ by a factor of 2.15e+05 ('worst area' to 'fractal dimension error')"
+    words = (
+        "standard deviations differ by a factor of 2.15e+05 ('worst area' to 'fractal dimension"
+        " error')"
+    )
     assert words not in (default.path / "ranking/manifest.json").read_text()
     assert (unit.path / "ranking/manifest.json").read_text().count(words) == 1
     assert words in prepared(scaling="none").scale_remarks[0]

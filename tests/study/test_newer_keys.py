@@ -1,4 +1,6 @@
-"""Studies with `dataset.only`, `cv.final`, `evaluation.report` and a metric of scores, from the command to MLflow."""
+"""Studies with `dataset.only`, `cv.final`, `evaluation.report` and a metric of scores, from the
+command to MLflow.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ def write_views(path, names=("left", "middle", "right")):
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    """A study with all of the keys, run by the command without upload: its folder and what was printed."""
+    """A study with all of the keys, run by the command without upload: its folder and what was
+    printed.
+    """
     folder = tmp_path_factory.mktemp("keys")
     write_views(folder / "few.npz")
     write_yaml(folder / "few.yaml", **CHANGES)
@@ -170,7 +174,10 @@ def test_without_a_final_fold_there_is_neither_model_nor_ranking_and_all_say_so(
     assert not result.is_ranked
     assert result.ranks_features
     assert list(result.n_scored) == ["outer0", "outer1", "outer2"]
-    remark = "There is no final model, and so no model.skops and no ranking of the features by it: set cv.final to true."
+    remark = (
+        "There is no final model, and so no model.skops and no ranking of the features by it: set"
+        " cv.final to true."
+    )
     assert remark in result.remarks()
     assert remark in printed
     for asked in (result.ranking, lambda: result.model, lambda: result.final, result.plot_ranking):
@@ -381,7 +388,10 @@ def test_what_cannot_be_is_refused_before_anything_is_computed(tmp_path, monkeyp
                 "evaluation": {"classifier": "native", "metric": scores},
             },
             ConfigError,
-            r"evaluation\.metric: mean_average_precision needs scores of the classes, and silent\.Silent .* has nei",
+            (
+                r"evaluation\.metric: mean_average_precision needs scores of the classes, and"
+                r" silent\.Silent .* has nei"
+            ),
         ),
         (
             {

@@ -57,7 +57,9 @@ def rewrite_versions(study: Path, **changes: str) -> None:
 
 
 def with_libraries_of_today(study: Path) -> None:
-    """Replace the versions of the libraries that the study was written with; only raysel's own stays."""
+    """Replace the versions of the libraries that the study was written with; only raysel's own
+    stays.
+    """
     rewrite_versions(
         study,
         python=platform.python_version(),
@@ -180,7 +182,9 @@ def test_an_interrupted_study_is_refused_because_numbers_have_changed(here, caps
 
 @pytest.mark.slow
 def test_its_records_are_resumed_where_no_number_has_changed(here):
-    """Were the code that computes numbers the same, as the journal is made to say, what it holds would be kept."""
+    """Were the code that computes numbers the same, as the journal is made to say, what it holds
+    would be kept.
+    """
     with_libraries_of_today(here / "interrupted")
     rewrite_versions(here / "interrupted", raysel=numbers_hash([solver_class("smr")]))
     directory = StudyDirectory(here / "interrupted")

@@ -50,5 +50,8 @@ def test_nodes_of_other_versions_and_other_machines_are_remarked(tmp_path):
 
 def _told(versions):
     return [
-        f"The node 10.0.0.2 computed with other versions, which was allowed: scipy 1.0 instead of {versions['scipy']}."
+        (
+            "The node 10.0.0.2 computed with other versions, which was allowed: scipy 1.0 instead"
+            f" of {versions['scipy']}."
+        )
     ]

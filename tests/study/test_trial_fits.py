@@ -1,4 +1,6 @@
-"""A trial fit is the fit that follows: with its random state, and without a trace in NumPy's global generator."""
+"""A trial fit is the fit that follows: with its random state, and without a trace in NumPy's
+global generator.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ STATES: list[int] = []
 
 
 class Seeded(LogisticRegression):
-    """Logistic regression that wants an integer as random state, and draws from NumPy's global generator."""
+    """Logistic regression that wants an integer as random state, and draws from NumPy's global
+    generator.
+    """
 
     def __init__(self, C=1.0, random_state=0):
         super().__init__(C=C, random_state=random_state)

@@ -1,4 +1,6 @@
-"""A study and a comparison of raysel 0.7, whose modules and commands had other places, are opened and exported."""
+"""A study and a comparison of raysel 0.7, whose modules and commands had other places, are
+opened and exported.
+"""
 
 from __future__ import annotations
 

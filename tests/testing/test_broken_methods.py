@@ -206,7 +206,12 @@ SVM = {"C": 0.05, "penalty": "l1", "tol": 1e-6}
 BROKEN = [
     (WritesX, {}, {}, ["data_are_not_written_to"]),
     (WritesPrepared, FAST, {}, ["prepared_is_not_written_to"]),
-    (PreparesByParameter, {"shrinkage": 0.1}, {"varied": [{"shrinkage": 0.5}]}, ["prepared_is_shared"]),
+    (
+        PreparesByParameter,
+        {"shrinkage": 0.1},
+        {"varied": [{"shrinkage": 0.5}]},
+        ["prepared_is_shared"],
+    ),
     (PreparesNothing, {}, {}, ["prepared_is_the_same"]),
     (IgnoresTheSeed, {}, {}, ["seed_decides"]),
     (ScoresConstantFeatures, {}, {}, ["constant_features"]),
@@ -234,8 +239,15 @@ BROKEN = [
     (PredictsNumbers, SVM, {}, ["scores_and_predictions_have_their_form"]),
     (KeepsTheWorst, SVM, {}, ["scores_and_predictions_have_their_form"]),
     (HoldsAFunction, {}, {}, ["model_file_is_the_same"]),
-    (ForgetsParameters, {}, {}, ["scikit-learn[check_do_not_raise_errors_in_init_or_set_param]",
-                                 "scikit-learn[check_parameters_default_constructible]"]),
+    (
+        ForgetsParameters,
+        {},
+        {},
+        [
+            "scikit-learn[check_do_not_raise_errors_in_init_or_set_param]",
+            "scikit-learn[check_parameters_default_constructible]",
+        ],
+    ),
     (LosesItsScores, {}, {}, ["pickle_is_the_same"]),
     (ClonesItself, {}, {}, ["clone_is_unfitted"]),
     (NamesOthers, {}, {}, ["frames_keep_their_names"]),

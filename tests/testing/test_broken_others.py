@@ -1,4 +1,6 @@
-"""Each check of samplers, readers and executors fails on a subject that is broken as the check means."""
+"""Each check of samplers, readers and executors fails on a subject that is broken as the check
+means.
+"""
 
 from __future__ import annotations
 

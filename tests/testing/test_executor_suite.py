@@ -1,4 +1,6 @@
-"""Every executor meets the suite of executors: in one process, in several and on Ray a study gives equal numbers."""
+"""Every executor meets the suite of executors: in one process, in several and on Ray a study
+gives equal numbers.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from raysel.execution.serial import SerialExecutor
 from raysel.testing import executor_checks, parametrize
 
 
-# A study that is resumed after its first record is computed nearly whole once more, so it is the same numbers twice.
+# A study that is resumed after its first record is computed nearly whole once more, so it is the
+# same numbers twice.
 @parametrize(
     executor_checks("serial", SerialExecutor),
     slow=lambda check: (
@@ -29,8 +32,9 @@ def on_ray(study):
 def not_elsewhere(checks):
     """The checks that the serial executor does not answer for all.
 
-    A study in other processes takes seconds to start. What a resumed study leaves out is the plan's, whatever executes
-    it. The numbers of a grid are compared by the checks of failures, of a time budget and of an interrupt too.
+    A study in other processes takes seconds to start. What a resumed study leaves out is the
+    plan's, whatever executes it. The numbers of a grid are compared by the checks of failures, of a
+    time budget and of an interrupt too.
     """
     for check in checks:
         if check.kind in ("end", "interrupt") or check.name.endswith(

@@ -59,7 +59,9 @@ def is_quick(check):
 
 
 def repeats(case):
-    """Data that differ from three classes of matrices by a layout that no parameter of the method tells."""
+    """Data that differ from three classes of matrices by a layout that no parameter of the
+    method tells.
+    """
     by_layout = {samples.name: repr(case.build(samples.layout)) for samples in samples_for(case)}
     alike = {
         name for name, built in by_layout.items() if built == by_layout.get("matrices, 3 classes")
@@ -78,7 +80,9 @@ def test_conformance(check):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKS)
 def test_conformance_of_every_method(name):
-    """The checks that are not quick, thousands that take milliseconds each, in one test for each method."""
+    """The checks that are not quick, thousands that take milliseconds each, in one test for each
+    method.
+    """
     failed, left_out = [], tuple(f"[{samples}]" for samples in repeats(BY_NAME[name]))
     for check in CHECKS[name]:
         if not is_quick(check) and not check.name.endswith(left_out):
@@ -94,7 +98,9 @@ def test_conformance_of_every_method(name):
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
 def test_a_worker_of_ray_gives_the_numbers_of_this_process(tmp_path):
-    """One method of each set of base classes: the executor is the same for all, and has a suite of its own."""
+    """One method of each set of base classes: the executor is the same for all, and has a suite
+    of its own.
+    """
     studies, there = {}, {}
     for name in {frozenset(bases(case)): case.solver_name for case in CASES}.values():
         folder = tmp_path / name

@@ -61,9 +61,10 @@ def test_a_directory_that_holds_a_study_is_refused_and_not_changed(tmp_path, nam
 @pytest.mark.slow
 def test_a_directory_in_use_by_another_process_is_refused_until_that_process_ends(tmp_path):
     script = (
-        "import sys; from pathlib import Path; from raysel.tracking.directory import StudyDirectory\n"
-        f"directory, hold = StudyDirectory.create(Path({str(tmp_path)!r}), 1)\n"
-        "directory.config.write_text('name: first'); print('held', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from raysel.tracking.directory import"
+        f" StudyDirectory\ndirectory, hold = StudyDirectory.create(Path({str(tmp_path)!r}),"
+        " 1)\ndirectory.config.write_text('name: first'); print('held', flush=True);"
+        " sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE

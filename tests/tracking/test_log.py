@@ -1,4 +1,6 @@
-"""The event log of a running study: journal, counts, listeners and, on simulated trials, the time left."""
+"""The event log of a running study: journal, counts, listeners and, on simulated trials, the
+time left.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,9 @@ class Clock:
 
 
 def simulate(trials, slots, start_up=0.0, pause=0.0, known=True):
-    """Run (duration, parameters) on slots; yield the time left by the estimate and the true one after each end."""
+    """Run (duration, parameters) on slots; yield the time left by the estimate and the true one
+    after each end.
+    """
     clock = Clock()
     progress = Progress(len(trials), "accuracy", clock=clock)
     progress.begin([], None, [params for _, params in trials] if known else ())

@@ -1,4 +1,6 @@
-"""Uploads by MLflow's client: what people delete and restore between them, failures midway, the folder of a model."""
+"""Uploads by MLflow's client: what people delete and restore between them, failures midway, the
+folder of a model.
+"""
 
 from __future__ import annotations
 

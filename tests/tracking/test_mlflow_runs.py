@@ -1,4 +1,6 @@
-"""What a study looks like in a real MLflow store: every run once, with what the journal says, view, data and model."""
+"""What a study looks like in a real MLflow store: every run once, with what the journal says,
+view, data and model.
+"""
 
 from __future__ import annotations
 
@@ -221,8 +223,10 @@ def test_the_models_run_holds_the_ranking_and_each_fold_its_own(logged):
 
     def artifacts(key):
         run = runs[key]
-        return {Path(f.path).name: Path(client.download_artifacts(run.info.run_id, f.path)).read_bytes()
-                for f in client.list_artifacts(run.info.run_id)}  # fmt: skip
+        return {
+            Path(f.path).name: Path(client.download_artifacts(run.info.run_id, f.path)).read_bytes()
+            for f in client.list_artifacts(run.info.run_id)
+        }  # fmt: skip
 
     final = artifacts(keys["final"])
     exported = {path.name: path.read_bytes() for path in directory.ranking.iterdir()}
@@ -460,7 +464,11 @@ def test_the_shared_view_is_that_of_the_study(registered):
     assert len(experiment.tags[tag]) < 5000  # MLflow's limit
     score = "metrics.`val_accuracy`"
     assert view["selectedColumns"][:5] == [
-        score, "metrics.`test_accuracy`", "tags.`raysel.kind`", "params.`alpha`", "params.`rank`"
+        score,
+        "metrics.`test_accuracy`",
+        "tags.`raysel.kind`",
+        "params.`alpha`",
+        "params.`rank`",
     ]  # fmt: skip
     assert (view["orderByKey"], view["orderByAsc"]) == (score, False)
     shown = client.search_runs([experiment.experiment_id], view["searchFilter"])
@@ -488,7 +496,8 @@ def test_the_description_names_question_nesting_and_order_and_links_what_is_ther
         word in note
         for word in ("few.npz", "80 samples x 64 features", "`val_accuracy`", "`test_accuracy`")
     )
-    # MLflow's list of experiments shows the beginning as it is, and every tag that is not named as its own.
+    # MLflow's list of experiments shows the beginning as it is, and every tag that is not named as
+    # its own.
     score = runs["study"][0].data.metrics["test_accuracy"]
     start = (
         rf"Test accuracy {score:.3f} ± 0\.\d\d\d \(SD(; in doubt: see the remarks)?\), smr with "
@@ -527,8 +536,8 @@ def test_the_study_s_run_has_the_honest_score_and_the_final_one_says_whose_it_is
         assert records[0].data_hash.startswith(dataset.digest)
         assert json.loads(dataset.profile) == {"num_rows": 80, "num_elements": 80 * 64}
     assert (
-        f"2 outer folds did on test samples that no choice has seen: test accuracy {np.mean(scores):.3f}"
-        in final.data.tags["mlflow.note.content"]
+        "2 outer folds did on test samples that no choice has seen: test accuracy"
+        f" {np.mean(scores):.3f}" in final.data.tags["mlflow.note.content"]
     )
     linked = set(re.findall(r"/runs/([0-9a-f]{32})", final.data.tags["mlflow.note.content"]))
     assert linked == {run.info.run_id for run in (*runs["refit"], final)}  # its own for the report

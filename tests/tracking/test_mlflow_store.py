@@ -1,4 +1,6 @@
-"""A program that is killed, or a disk that is full, while MLflow's sqlite store is made: the next upload works."""
+"""A program that is killed, or a disk that is full, while MLflow's sqlite store is made: the
+next upload works.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,13 @@ from raysel.tracking.mlflow_store import store_file
 from raysel.tracking.places import absolute_uri, check_store, note_place, place_now
 from raysel.tracking.server_address import unreachable
 
-#: Makes a store in children, kills each at another moment, and opens the store again as raysel does.
+#: Makes a store in children, kills each at another moment, and opens the store again as raysel
+#: does.
 KILLS = """
 import os, signal, sys, time
 
-from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # loaded before the time is taken
+# Loaded before the time is taken.
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from mlflow.tracking import MlflowClient
 
 from raysel.tracking import mlflow_store as schema
@@ -68,7 +72,8 @@ for make, folder in ((by_raysel, "raysel"), (by_mlflow, "mlflow")):
     started = time.monotonic()
     run(make, f"sqlite:///{folder}/whole.db")
     longest, killed, i = time.monotonic() - started, 0, 0
-    shares = (0.3, 0.85)  # MLflow makes tables all the time, raysel moves a whole store into place at the end
+    # MLflow makes tables all the time, raysel moves a whole store into place at the end.
+    shares = (0.3, 0.85)
     while killed < len(shares):
         i, moment = i + 1, shares[killed] * longest
         if run(make, f"sqlite:///{folder}/{i}.db", moment) == -signal.SIGKILL:

@@ -1,4 +1,6 @@
-"""A study's directory on a file server without locks: one driver, killed, stopped and resumed from another machine."""
+"""A study's directory on a file server without locks: one driver, killed, stopped and resumed
+from another machine.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,11 @@ from raysel.tracking import locks
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_report")]
 
-#: Silence in seconds after which a driver counts as dead: a little more than between two signs of life.
+#: Silence in seconds after which a driver counts as dead: a little more than between two signs of
+#: life.
 LEASE_SECONDS = 6.0
-#: Solver whose fits take as long as the environment says, and a process that runs or resumes a study with it, without
-#: MLflow, whenever it is told to.
+#: Solver whose fits take as long as the environment says, and a process that runs or resumes a
+#: study with it, without MLflow, whenever it is told to.
 SOLVER = """
 import os, time
 from sklearn.svm import LinearSVC
@@ -52,7 +55,9 @@ for word in sys.stdin:
         print(error, flush=True)
 """
 #: Another machine's name and start, as far as a process can tell: names and mounts of its own.
-ELSEWHERE = 'mount --bind {boot} /proc/sys/kernel/random/boot_id && hostname node7 && exec "$0" "$@"'  # fmt: skip
+ELSEWHERE = (  # fmt: skip
+    'mount --bind {boot} /proc/sys/kernel/random/boot_id && hostname node7 && exec "$0" "$@"'
+)
 
 
 @pytest.fixture
@@ -91,7 +96,9 @@ def raw(tmp_path, monkeypatch) -> Iterator[dict]:
 def drive(
     folder: Path, here: Path, fit_seconds: float = 0.0, elsewhere: bool = False
 ) -> subprocess.Popen[str]:
-    """Start a driver on this machine, or on one that cannot tell whether processes of this one live."""
+    """Start a driver on this machine, or on one that cannot tell whether processes of this one
+    live.
+    """
     words = [str(folder), str(here / "study.json"), str(LEASE_SECONDS)]
     command = [sys.executable, "-c", DRIVER, *words]
     if elsewhere:
@@ -144,7 +151,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def total_in_progress(folder: Path) -> int | None:
-    """Number of trials in progress.json, which is replaced meanwhile and may be missing for a moment."""
+    """Number of trials in progress.json, which is replaced meanwhile and may be missing for a
+    moment.
+    """
     for _ in range(100):
         with suppress(OSError):
             return json.loads((folder / "progress.json").read_text())["total"]
@@ -159,7 +168,9 @@ def lease(folder: Path) -> Path:
 
 @pytest.fixture
 def stopped(server, raw, tmp_path) -> subprocess.Popen[str]:  # noqa: ARG001 - its study
-    """A driver that is stopped after two trials, so that it does not end while another one starts."""
+    """A driver that is stopped after two trials, so that it does not end while another one
+    starts.
+    """
     driver = drive(server / "study", tmp_path, fit_seconds=0.2)
     tell(driver, "run")
     wait_for_trials(server / "study", 2, driver)

@@ -1,4 +1,6 @@
-"""MLflow's server as the compose file runs it, on a real PostgreSQL: users, files of runs, no password outside."""
+"""MLflow's server as the compose file runs it, on a real PostgreSQL: users, files of runs, no
+password outside.
+"""
 
 from __future__ import annotations
 
@@ -154,7 +156,9 @@ def run(folder: Path, *arguments: str, **variables: str) -> str:
 
 
 def assert_uploaded_once(uri: str, experiment: str, study: Path, like: Path) -> None:
-    """All runs and the model are there once, with the numbers of a study that was run on this machine."""
+    """All runs and the model are there once, with the numbers of a study that was run on this
+    machine.
+    """
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
 
     client = MlflowClient(uri)
@@ -244,7 +248,8 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
     stored = (study / "config.yaml").read_text()
     assert f"http://{HIDDEN}@{address}" in stored
 
-    # Without credentials nothing is lost, and the message says how to give them; with them a replay adds nothing.
+    # Without credentials nothing is lost, and the message says how to give them; with them a replay
+    # adds nothing.
     with changed_variables(environment_without_others()):
         assert main(["--replay", str(study)]) == 1
     refused = capfd.readouterr().err
@@ -258,9 +263,7 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
 
 
 @pytest.mark.slow
-def test_studies_that_start_at_once_on_an_empty_database_all_get_it_with_either_form_of_the_password(
-    postgres, local, tmp_path
-):
+def test_studies_that_start_at_once_on_an_empty_database_all_get_it(postgres, local, tmp_path):
     postgres.run("createdb", "direct")
     uri = postgres.uri("direct", password=True)
     bare = postgres.uri("direct", password=False)

@@ -1,4 +1,6 @@
-"""The upload beside a study: MLflow may be slow, dead, locked, die or answer anything; the journal stays the truth."""
+"""The upload beside a study: MLflow may be slow, dead, locked, die or answer anything; the
+journal stays the truth.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def local(tmp_path_factory):
 
 @pytest.fixture
 def directory_of(local, tmp_path):
-    """Makes a directory with the journal of the finished study, or its first records, for another store."""
+    """Makes a directory with the journal of the finished study, or its first records, for
+    another store.
+    """
 
     def make(uri: str, name: str = "other", most: int | None = None) -> StudyDirectory:
         return directory_for(uri, tmp_path / name, local.study, most)
@@ -108,7 +112,9 @@ def drops(line: socket.socket) -> None:
 def answering(
     reply: Callable[[socket.socket], None], heard: list[bytes] | None = None
 ) -> Iterator[str]:
-    """Address, with credentials, of a server that replies alike to every request, and keeps what it heard."""
+    """Address, with credentials, of a server that replies alike to every request, and keeps what
+    it heard.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve(line: socket.socket) -> None:

@@ -1,4 +1,6 @@
-"""Efficiency of a study of 0.5 s fits on 1, 2 and 4 workers, beside joblib and a plain loop of Ray tasks."""
+"""Efficiency of a study of 0.5 s fits on 1, 2 and 4 workers, beside joblib and a plain loop of
+Ray tasks.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class Phases:
 
 
 def trial(study: Study, number: int) -> float:
-    """Compute the fits of one trial, as a plain loop does; return the seconds that it took where it ran."""
+    """Compute the fits of one trial, as a plain loop does; return the seconds that it took where
+    it ran.
+    """
     started = time.monotonic()
     configuration = study.configurations[number]
     for fold in study.plan.folds:
@@ -71,8 +75,8 @@ def search_seconds(study: Study, folder: Path) -> tuple[float, float, float]:
     Returns
     -------
     search, trials, busy : float
-        Seconds from the end of the folds' preparation to the end of the search; from the start of the first trial to
-        the end of the last; and of all trials in sum.
+        Seconds from the end of the folds' preparation to the end of the search; from the start of
+        the first trial to the end of the last; and of all trials in sum.
     """
     phases = Phases()
     result = run_study(study, output=folder, progress=phases)
@@ -87,7 +91,9 @@ def search_seconds(study: Study, folder: Path) -> tuple[float, float, float]:
 
 
 def stored_bytes(folder: Path, megabytes: int) -> tuple[int, int, int]:
-    """Run a study of data of this size and return the bytes of the data, of the prepared folds, and stored at most."""
+    """Run a study of data of this size and return the bytes of the data, of the prepared folds,
+    and stored at most.
+    """
     from ray._private.internal_api import memory_summary  # noqa: PLC0415 - for this measurement only
 
     side = round((megabytes * 2**20 / 8 / 60) ** 0.5)
@@ -165,8 +171,9 @@ def main() -> None:
             if workers == arguments.workers[-1]:
                 data, prepared, most = stored_bytes(folder, arguments.megabytes)
                 print(
-                    f"object store with {workers} workers: at most {most / 2**20:.0f} MiB; data {data / 2**20:.0f} MiB"
-                    f" and prepared folds {prepared / 2**20:.0f} MiB, each once: {(data + prepared) / 2**20:.0f}"
+                    f"object store with {workers} workers: at most {most / 2**20:.0f} MiB; data"
+                    f" {data / 2**20:.0f} MiB and prepared folds {prepared / 2**20:.0f} MiB, each"
+                    f" once: {(data + prepared) / 2**20:.0f}"
                 )
             ray.shutdown()
 
@@ -198,14 +205,15 @@ def measure(study: Study, method: str, workers: int, remote, folder: Path, repea
             shown = ", ".join(f"{who} {values[-1]:.3f}" for who, values in found.items())
             idle = workers * alone - busy
             print(
-                f"{method}, {workers} workers: {shown}; a trial's work is {work / busy:.3f} of its time; workers were "
-                f"idle for {idle:.2f} s in sum",
+                f"{method}, {workers} workers: {shown}; a trial's work is {work / busy:.3f} of its"
+                f" time; workers were idle for {idle:.2f} s in sum",
                 flush=True,
             )
     medians = ", ".join(f"{who} {statistics.median(values):.3f}" for who, values in found.items())
     reached = statistics.median(found["raysel"]) > 0.9
     print(
-        f"median, {method}, {workers} workers: {medians} (raysel above 0.9: {'yes' if reached else 'NO'})",
+        f"median, {method}, {workers} workers: {medians} (raysel above 0.9:"
+        f" {'yes' if reached else 'NO'})",
         flush=True,
     )
 

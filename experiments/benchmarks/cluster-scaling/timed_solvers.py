@@ -1,4 +1,6 @@
-"""Methods whose fits take a given time: one that sleeps, so that it needs no core, and one that computes."""
+"""Methods whose fits take a given time: one that sleeps, so that it needs no core, and one that
+computes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Newton's method on D_i x D_i matrices: the exact solution without the reduction to the range of S_t."""
+"""Newton's method on D_i x D_i matrices: the exact solution without the reduction to the range
+of S_t.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Newton's method in the range of S_t like raysel's, but step by step where the ratio 1 is attained too."""
+"""Newton's method in the range of S_t like raysel's, but step by step where the ratio 1 is
+attained too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Table 1 of Zhang & Yeung (AAAI 2011) as printed: every matrix D_i x D_i, every step an eigendecomposition of one."""
+"""Table 1 of Zhang & Yeung (AAAI 2011) as printed: every matrix D_i x D_i, every step an
+eigendecomposition of one.
+"""
 
 from __future__ import annotations
 

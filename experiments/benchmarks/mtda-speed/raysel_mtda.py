@@ -1,4 +1,6 @@
-"""raysel.solvers.mtda.mtda.MTDA, fit included in full: scatter, projections, embeddings and feature scores."""
+"""raysel.solvers.mtda.mtda.MTDA, fit included in full: scatter, projections, embeddings and
+feature scores.
+"""
 
 from __future__ import annotations
 

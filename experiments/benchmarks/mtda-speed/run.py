@@ -24,7 +24,9 @@ SIZES = ((80, 256, 6), (80, 512, 6), (80, 1024, 6), (1200, 256, 8), (1200, 512, 
 
 
 def make_tasks(n_samples, n_features, seed=0):
-    """Gaussian classes: every one of the m tasks has n samples of c classes in its own D features."""
+    """Gaussian classes: every one of the m tasks has n samples of c classes in its own D
+    features.
+    """
     rng = np.random.default_rng(seed)
     y = np.arange(n_samples) % N_CLASSES
     shape = (n_samples, n_features)
@@ -50,10 +52,12 @@ def main() -> None:
     rows, growth = [], []
     print(f"c = {N_CLASSES}, {N_TASKS} tasks, one BLAS thread, CPU seconds")
     print(
-        "in brackets: times raysel's, and for the printed form also times that of Newton's method in the range"
+        "in brackets: times raysel's, and for the printed form also times that of Newton's method"
+        " in the range"
     )
     print(
-        f"{'n':>6} {'D':>6} {'raysel':>9} {'in range':>9} {'printed':>9} {'':>15} {'newton D x D':>13}"
+        f"{'n':>6} {'D':>6} {'raysel':>9} {'in range':>9} {'printed':>9} {'':>15}"
+        f" {'newton D x D':>13}"
     )
     for n_samples, n_features, iterations in SIZES:
         tasks = make_tasks(n_samples, n_features)
@@ -63,15 +67,23 @@ def main() -> None:
         newton, same = cpu_seconds(newton_dense, tasks, iterations, 3)
         if max(abs(same - reached), abs(alike - reached)) > 1e-8:
             sys.exit(
-                f"D = {n_features}: raysel reached {reached}, Newton in the range {alike}, dense {same}"
+                f"D = {n_features}: raysel reached {reached}, Newton in the range {alike}, dense"
+                f" {same}"
             )
         rows.append(
-            {"n": n_samples, "D": n_features, "raysel": own, "newton_range": stepwise, "printed": printed,
-             "newton_dense": newton}
+            {
+                "n": n_samples,
+                "D": n_features,
+                "raysel": own,
+                "newton_range": stepwise,
+                "printed": printed,
+                "newton_dense": newton,
+            }
         )  # fmt: skip
         print(
             f"{n_samples:6} {n_features:6} {own:9.4f} {stepwise:9.4f} {printed:9.3f}"
-            f" {f'({printed / own:.0f}x, {printed / stepwise:.0f}x)':>15} {newton:13.3f} ({newton / own:.1f}x)"
+            f" {f'({printed / own:.0f}x, {printed / stepwise:.0f}x)':>15} {newton:13.3f}"
+            f" ({newton / own:.1f}x)"
         )
     print(f"\n{'D':>6} {'raysel':>9} {'us/feature':>11}   (n = 80)")
     for n_features in (1000, 2000, 4000, 8000, 16000, 32000, 64000):

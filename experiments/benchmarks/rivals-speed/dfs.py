@@ -18,7 +18,9 @@ CASES = [(1024, 5, 15), (4096, 2, 300)]
 
 
 def samples(n_features, seed=0):
-    """Normal samples around a mean of each class, all classes equally large, less than 1 from their means."""
+    """Normal samples around a mean of each class, all classes equally large, less than 1 from
+    their means.
+    """
     rng = np.random.default_rng(seed)
     y = np.arange(N_SAMPLES) % N_CLASSES
     X = rng.standard_normal((N_CLASSES, n_features))[y] + rng.standard_normal(
@@ -28,7 +30,9 @@ def samples(n_features, seed=0):
 
 
 def our_iteration(X, y, prepared):
-    """CPU seconds of one of our iterations, with the fitted attributes set after each, and the objectives."""
+    """CPU seconds of one of our iterations, with the fitted attributes set after each, and the
+    objectives.
+    """
     dfs = DFS(GAMMA, max_iter=ITERATIONS, tol=0.0)
     started = time.process_time()
     path = list(dfs.iterate(X, y, prepared))
@@ -36,7 +40,9 @@ def our_iteration(X, y, prepared):
 
 
 def peer_iterations(prepared, n_iterations):
-    """Leading eigenvectors of ``S_t w = mu (S_w + gamma D) w``: CPU seconds of each, and the objectives."""
+    """Leading eigenvectors of ``S_t w = mu (S_w + gamma D) w``: CPU seconds of each, and the
+    objectives.
+    """
     X, within = prepared.X, prepared.within(prepared.X)
     S_t, S_w = X.T @ X, within.T @ within
     d, m = X.shape[1], prepared.n_directions
@@ -75,9 +81,9 @@ def main():
         case["ratio"] = case["peer_seconds"] / case["dfs_seconds"]
         found.append(case)
         print(
-            f"d={n_features}: an iteration {1e3 * case['dfs_seconds']:.2f} ms, scipy.linalg.eigh "
-            f"{1e3 * case['peer_seconds']:.0f} ms, ratio {case['ratio']:.0f} (at least {wanted}); the same objectives "
-            f"to {case['objectives_differ']:.0e}",
+            f"d={n_features}: an iteration {1e3 * case['dfs_seconds']:.2f} ms, scipy.linalg.eigh"
+            f" {1e3 * case['peer_seconds']:.0f} ms, ratio {case['ratio']:.0f} (at least {wanted});"
+            f" the same objectives to {case['objectives_differ']:.0e}",
             flush=True,
         )
     result = {"n_samples": N_SAMPLES, "n_classes": N_CLASSES, "gamma": GAMMA, "iteration": found}

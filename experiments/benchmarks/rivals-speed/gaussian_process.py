@@ -1,4 +1,6 @@
-"""Gaussian process: CPU seconds and peak memory of a fit by the number of samples, and those of scikit-learn's."""
+"""Gaussian process: CPU seconds and peak memory of a fit by the number of samples, and those of
+scikit-learn's.
+"""
 
 from functools import partial
 
@@ -45,7 +47,9 @@ class Given(Kernel):
 
 
 def evaluation(n):
-    """CPU seconds of one evidence with its gradient, here and by scikit-learn, and scikit-learn's peak memory."""
+    """CPU seconds of one evidence with its gradient, here and by scikit-learn, and
+    scikit-learn's peak memory.
+    """
     X, y = draw(n)
     model = GaussianProcess(WIDTHS)
     prepared = model.prepare(X, y)

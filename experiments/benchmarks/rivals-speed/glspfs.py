@@ -21,13 +21,17 @@ def samples(n_features, seed=0):
     """Normal samples around a mean of each class, all classes equally large."""
     rng = np.random.default_rng(seed)
     y = np.arange(N_SAMPLES) % N_CLASSES
-    return rng.standard_normal((N_CLASSES, n_features))[y] + rng.standard_normal(
-        (N_SAMPLES, n_features)
-    ), y
+    return (
+        rng.standard_normal((N_CLASSES, n_features))[y]
+        + rng.standard_normal((N_SAMPLES, n_features)),
+        y,
+    )
 
 
 def our_iteration(X, y, prepared):
-    """CPU seconds of one of our iterations, with the fitted attributes set after each, and the objectives."""
+    """CPU seconds of one of our iterations, with the fitted attributes set after each, and the
+    objectives.
+    """
     glspfs = GLSPFS(LOCAL, SPARSITY, max_iter=ITERATIONS, tol=0.0)
     started = time.process_time()
     path = list(glspfs.iterate(X, y, prepared))
@@ -35,7 +39,9 @@ def our_iteration(X, y, prepared):
 
 
 def peer_iterations(prepared, n_iterations):
-    """``W = (D X'U X + r1 n I)^-1 D X'T`` with U = I + r2 n L: CPU seconds of each solution, and the objectives."""
+    """``W = (D X'U X + r1 n I)^-1 D X'T`` with U = I + r2 n L: CPU seconds of each solution, and
+    the objectives.
+    """
     X, T, n = prepared.X, prepared.T, prepared.n_samples
     U = np.eye(n) + n * LOCAL * prepared.laplacian
     G, XT = X.T @ U @ X, X.T @ T
@@ -76,9 +82,9 @@ def main():
         case["ratio"] = case["peer_seconds"] / case["glspfs_seconds"]
         found.append(case)
         print(
-            f"d={n_features}: an iteration {1e3 * case['glspfs_seconds']:.2f} ms, d x d solve "
-            f"{1e3 * case['peer_seconds']:.0f} ms, ratio {case['ratio']:.0f} (at least {wanted}); the same first "
-            f"objective to {case['first_objectives_differ']:.0e}",
+            f"d={n_features}: an iteration {1e3 * case['glspfs_seconds']:.2f} ms, d x d solve"
+            f" {1e3 * case['peer_seconds']:.0f} ms, ratio {case['ratio']:.0f} (at least {wanted});"
+            f" the same first objective to {case['first_objectives_differ']:.0e}",
             flush=True,
         )
     result = {

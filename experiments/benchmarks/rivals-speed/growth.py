@@ -1,4 +1,6 @@
-"""CPU time and peak memory of multi-label methods for growing numbers of samples, each size in a process of its own."""
+"""CPU time and peak memory of multi-label methods for growing numbers of samples, each size in a
+process of its own.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ from threadpoolctl import threadpool_limits
 SIZES = (750, 1500, 3000, 6000)
 N_LABELS = 20
 
-#: Named parts of the work that are timed: functions of the training samples, the indicator and the test samples.
+#: Named parts of the work that are timed: functions of the training samples, the indicator and the
+#: test samples.
 Parts = Callable[[np.ndarray, np.ndarray, np.ndarray], dict[str, Callable[[], Any]]]
 
 

@@ -1,4 +1,6 @@
-"""Information gain against scikit-learn's mutual information of binned columns: CPU time of a fit, one thread."""
+"""Information gain against scikit-learn's mutual information of binned columns: CPU time of a
+fit, one thread.
+"""
 
 import json
 import os
@@ -42,7 +44,9 @@ def main():
         theirs.append(cpu_seconds(lambda: mutual_info_classif(binned, y, discrete_features=True)))
     seconds, peer = (statistics.median(run[0] for run in runs) for runs in (ours, theirs))
     found = {
-        "data": f"ORL, {len(X)} images of {len(np.unique(y))} classes, {X.shape[1]} pixels, {BINS} bins",
+        "data": (
+            f"ORL, {len(X)} images of {len(np.unique(y))} classes, {X.shape[1]} pixels, {BINS} bins"
+        ),
         "raysel_seconds": seconds,
         "mutual_info_classif_seconds": peer,
         "ratio": peer / seconds,
@@ -56,7 +60,8 @@ def main():
     print(f"information_gain        {1e3 * seconds:8.1f} ms, binning and validation included")
     print(f"mutual_info_classif     {1e3 * peer:8.1f} ms, of columns binned before")
     print(
-        f"ratio {found['ratio']:.0f} (at least {WANTED}: {'yes' if found['ratio'] >= WANTED else 'NO'})"
+        f"ratio {found['ratio']:.0f} (at least {WANTED}:"
+        f" {'yes' if found['ratio'] >= WANTED else 'NO'})"
     )
     print(f"largest difference {found['largest_difference_bits']:.0e} bits")
 

@@ -1,4 +1,6 @@
-"""Kernel SVM: CPU seconds and peak memory of a fit by the number of samples, beside scikit-learn's one against rest."""
+"""Kernel SVM: CPU seconds and peak memory of a fit by the number of samples, beside
+scikit-learn's one against rest.
+"""
 
 from functools import partial
 
@@ -14,7 +16,9 @@ SIZES = [500, 1500, 3000, 6000]
 
 
 def library(n):
-    """CPU seconds of OneVsRestClassifier(SVC) with the same kernel, and how far its scores are from ours."""
+    """CPU seconds of OneVsRestClassifier(SVC) with the same kernel, and how far its scores are
+    from ours.
+    """
     X, y = draw(n)
     model = KernelSVM(C=10.0).fit(X, y)
     gamma = float(model.kernel_gammas_[0])

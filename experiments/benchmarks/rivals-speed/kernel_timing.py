@@ -1,4 +1,6 @@
-"""What the timings of the kernel classifiers share: generated multimodal data, and fits in processes of their own."""
+"""What the timings of the kernel classifiers share: generated multimodal data, and fits in
+processes of their own.
+"""
 
 import itertools
 import json
@@ -45,7 +47,9 @@ def peak_mib():
 
 
 def _time_fit(make, n, repeats):
-    """Medians of one size: preparation, which configurations share, then the fit; the peak memory of the process."""
+    """Medians of one size: preparation, which configurations share, then the fit; the peak
+    memory of the process.
+    """
     X, y = draw(n)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")

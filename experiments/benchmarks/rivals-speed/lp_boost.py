@@ -1,4 +1,6 @@
-"""LPBoost: CPU seconds of the cutting planes for shared weights against those of the whole linear program."""
+"""LPBoost: CPU seconds of the cutting planes for shared weights against those of the whole
+linear program.
+"""
 
 import numpy as np
 from kernel_timing import WIDTHS, cpu_seconds, draw, median_seconds, save
@@ -12,7 +14,9 @@ WANTED = 10
 
 
 def scores_of(n, n_classes, seed=0):
-    """Scores of six classifiers: 1 for the class of a sample and -1 elsewhere, with noise of different size."""
+    """Scores of six classifiers: 1 for the class of a sample and -1 elsewhere, with noise of
+    different size.
+    """
     rng = np.random.default_rng(seed)
     codes = rng.permutation(np.arange(n) % n_classes)
     signs = np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)

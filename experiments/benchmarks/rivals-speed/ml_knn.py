@@ -1,4 +1,6 @@
-"""ML-kNN to 6000 samples: neighbours once, then configurations and predictions; memory linear in n."""
+"""ML-kNN to 6000 samples: neighbours once, then configurations and predictions; memory linear in
+n.
+"""
 
 from growth import N_LABELS, grow
 
@@ -21,7 +23,9 @@ def parts(X, Y, X_test):
 
 
 def told(n, _):
-    """Neighbours and their distances, and arrays of n x labels; scikit-learn's blocks of distances take about 2 MB."""
+    """Neighbours and their distances, and arrays of n x labels; scikit-learn's blocks of
+    distances take about 2 MB.
+    """
     return 8.0 * n * (2 * PREPARED_NEIGHBORS + 3 * N_LABELS) + 2e6
 
 

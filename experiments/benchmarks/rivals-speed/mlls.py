@@ -21,7 +21,9 @@ def parts(X, Y, X_test):
 
 
 def told(n, d):
-    """Centred samples and P, twice while they are made; the Gram matrix, its vectors and their work space."""
+    """Centred samples and P, twice while they are made; the Gram matrix, its vectors and their
+    work space.
+    """
     smaller = min(n, d)
     return 8.0 * (2 * n * d + n * smaller + 5 * smaller**2)
 

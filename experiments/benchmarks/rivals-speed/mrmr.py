@@ -17,7 +17,9 @@ REPEATS, BINS, N_SELECTED, WANTED = 3, 5, 50, 20
 
 
 class OneOverSelected:
-    """LCSI's factor of the redundancy, 1 over the number of selected features: the package takes a constant only."""
+    """LCSI's factor of the redundancy, 1 over the number of selected features: the package takes
+    a constant only.
+    """
 
     def __init__(self, n_features):
         self.n_features, self.k, self.products = n_features, 1, 0
@@ -72,7 +74,9 @@ def main():
     ]
     first = np.argsort(runs["raysel"][0][1])[:N_SELECTED]
     found = {
-        "data": f"ORL, {len(X)} images of {len(np.unique(y))} classes, {X.shape[1]} pixels, {BINS} bins",
+        "data": (
+            f"ORL, {len(X)} images of {len(np.unique(y))} classes, {X.shape[1]} pixels, {BINS} bins"
+        ),
         "n_selected": N_SELECTED,
         "seconds": seconds,
         "ratio": seconds["lcsi"] / seconds["raysel"],
@@ -85,7 +89,8 @@ def main():
         json.dumps(found, indent=2) + "\n", encoding="utf-8"
     )
     print(
-        f"{found['data']}; CPU time of a fit that selects {N_SELECTED}, one thread, medians of {REPEATS}"
+        f"{found['data']}; CPU time of a fit that selects {N_SELECTED}, one thread, medians of"
+        f" {REPEATS}"
     )
     for name, value in seconds.items():
         print(f"{name:26} {1e3 * value:9.1f} ms, {value / seconds['raysel']:6.0f} times raysel's")

@@ -1,4 +1,6 @@
-"""RFS against scikit-feature's program: CPU time of an iteration, and of a whole fit to the same objective."""
+"""RFS against scikit-feature's program: CPU time of an iteration, and of a whole fit to the same
+objective.
+"""
 
 import json
 import os
@@ -35,7 +37,9 @@ def samples(n_features, seed=0):
 
 
 def orl_half():
-    """The first five images of each of ORL's 40 persons, in [0, 1]: 200 samples of 1024 features."""
+    """The first five images of each of ORL's 40 persons, in [0, 1]: 200 samples of 1024
+    features.
+    """
     with np.load(Path(os.environ["RAYSEL_DATA"]) / "ORL.npz") as file:
         X, y = file["X"].reshape(len(file["y"]), -1) / 255.0, file["y"]
     chosen = np.concatenate([np.flatnonzero(y == person)[:5] for person in np.unique(y)])
@@ -50,7 +54,9 @@ def cpu_seconds(action):
 
 
 def peer_iterations(X, y, limit=None):
-    """CPU seconds of each of the peer's iterations up to a limit, and its coefficients if it ended by itself."""
+    """CPU seconds of each of the peer's iterations up to a limit, and its coefficients if it
+    ended by itself.
+    """
     norm, times = peer.calculate_l21_norm, [time.process_time()]
 
     def timed(matrix):
@@ -85,7 +91,9 @@ def objective(X, T, W):
 
 
 def mirrored(X, T):
-    """Samples with their mirror images: the best intercept is 0, the loss twice that of the peer's problem."""
+    """Samples with their mirror images: the best intercept is 0, the loss twice that of the
+    peer's problem.
+    """
     return np.vstack([X, -X]), np.vstack([T, -T])
 
 
@@ -101,10 +109,12 @@ def median_fit(fit):
 
 
 def whole_fit(X, y):
-    """The peer's fit, and ours to the same objective, to the same distance from its optimum, and of the same problem.
+    """The peer's fit, and ours to the same objective, to the same distance from its optimum, and of
+    the same problem.
 
-    The peer has targets 1 and -1, which make the objective twice as large, and no intercept, which makes its optimum
-    larger. So its objective is reached early by a problem with an intercept; "gap" is the fair comparison.
+    The peer has targets 1 and -1, which make the objective twice as large, and no intercept, which
+    makes its optimum larger. So its objective is reached early by a problem with an intercept;
+    "gap" is the fair comparison.
     """
     T = 2.0 * np.eye(N_CLASSES)[y] - 1.0
     seconds, (iterations, W) = cpu_seconds(lambda: peer_iterations(X, y))
@@ -162,10 +172,11 @@ def main():
     for name, (X, y) in {"random": samples(FIT_FEATURES), "ORL": orl_half()}.items():
         fit = fits[name] = whole_fit(X, y)
         print(
-            f"whole fit, {name}, d={X.shape[1]}: scikit-feature {fit['peer_seconds']:.1f} s, {fit['peer_iterations']} "
-            f"iterations, {fit['peer_gap']:.1e} above its optimum",
+            f"whole fit, {name}, d={X.shape[1]}: scikit-feature {fit['peer_seconds']:.1f} s,"
+            f" {fit['peer_iterations']} iterations, {fit['peer_gap']:.1e} above its optimum",
             *(
-                f"{what}: {run['seconds']:.3f} s, {run['iterations']} iterations, ratio {run['ratio']:.0f}"
+                f"{what}: {run['seconds']:.3f} s, {run['iterations']} iterations, ratio"
+                f" {run['ratio']:.0f}"
                 for what, run in {
                     f"RFS to the same objective (at least {FIT_RATIO})": fit["objective"],
                     f"RFS to the same distance from its own optimum (at least {FIT_RATIO})": fit[

@@ -1,4 +1,6 @@
-"""Share of the trials' CPU time that scores by nearest neighbours take, beside scikit-learn's KNeighborsClassifier."""
+"""Share of the trials' CPU time that scores by nearest neighbours take, beside scikit-learn's
+KNeighborsClassifier.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def cpu_seconds(action):
 
 
 class Scoring:
-    """Patch of `Evaluation.scorer` that times every score, and the peer once for each set of features of a fold."""
+    """Patch of `Evaluation.scorer` that times every score, and the peer once for each set of
+    features of a fold.
+    """
 
     def __init__(self) -> None:
         self.ours = self.peer = 0.0

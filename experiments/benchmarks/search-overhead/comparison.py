@@ -1,7 +1,9 @@
-"""A comparison against its members run one by one: CPU time of all processes, and wall time, on two cores.
+"""A comparison against its members run one by one: CPU time of all processes, and wall time, on two
+cores.
 
 python experiments/benchmarks/search-overhead/comparison.py --repeats 3
-python experiments/benchmarks/search-overhead/comparison.py --repeats 1 digits-compare --set cv.outer=2   # a quick look
+python experiments/benchmarks/search-overhead/comparison.py --repeats 1 digits-compare --set
+cv.outer=2   # a quick look
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ SUBREAPER = 36  # prctl: a process whose parent has ended comes below this one
 
 
 class Cpu:
-    """CPU seconds of all processes below this one while the context is open, looked at ten times a second."""
+    """CPU seconds of all processes below this one while the context is open, looked at ten times
+    a second.
+    """
 
     def __enter__(self) -> Cpu:
         self._spent: dict[tuple[int, str], int] = {}
@@ -83,7 +87,9 @@ def numbers(study: Path) -> list[str]:
 
 
 def in_one_session(folder: Path) -> None:
-    """Run the members in one process with one session of Ray: what a comparison can spare at most."""
+    """Run the members in one process with one session of Ray: what a comparison can spare at
+    most.
+    """
     members = sorted(folder.glob("*.yaml"))
     with ExitStack() as session:
         if any(load_config(member).search.executor == "ray" for member in members):
@@ -95,7 +101,9 @@ def in_one_session(folder: Path) -> None:
 
 
 def run_once(asked: str, overrides: list[str], folder: Path) -> Mapping[str, tuple[float, float]]:
-    """CPU and wall seconds of each way, in a new folder; stops unless all found the same numbers."""
+    """CPU and wall seconds of each way, in a new folder; stops unless all found the same
+    numbers.
+    """
     config = load_comparison(asked, overrides)
     folders = member_folders(list(config.members))
     for label, name in folders.items():
@@ -123,7 +131,9 @@ def run_once(asked: str, overrides: list[str], folder: Path) -> Mapping[str, tup
 
 
 def main() -> None:
-    """Print CPU and wall seconds of each way, their medians and the comparison's ratios to the others."""
+    """Print CPU and wall seconds of each way, their medians and the comparison's ratios to the
+    others.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

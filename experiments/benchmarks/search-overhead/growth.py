@@ -1,7 +1,9 @@
-"""Memory of the process that runs a study and CPU time of all processes, by the number of short trials.
+"""Memory of the process that runs a study and CPU time of all processes, by the number of short
+trials.
 
 python experiments/benchmarks/search-overhead/growth.py
-python experiments/benchmarks/search-overhead/growth.py --trials 10 50 --megabytes 32    # large data: memory only
+python experiments/benchmarks/search-overhead/growth.py --trials 10 50 --megabytes 32    # large
+data: memory only
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ def make_study(folder: Path, trials: int, megabytes: float) -> Study:
 
 
 def run(study: Study, folder: Path) -> dict[str, float]:
-    """Run a study in this process, without MLflow; return its peak memory in MB and its CPU seconds in the search."""
+    """Run a study in this process, without MLflow; return its peak memory in MB and its CPU
+    seconds in the search.
+    """
     phases = PhaseTimes()
     course.run(study, folder / "study", make_executor(study, None), [phases], start_upload=None)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -75,7 +79,9 @@ def _plain_trial(study: Study) -> float:
 
 
 def main() -> None:
-    """Print a line for each number of trials, each in a process of its own, and what a trial adds."""
+    """Print a line for each number of trials, each in a process of its own, and what a trial
+    adds.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -107,8 +113,9 @@ def compare(trials: list[int], megabytes: float, file: Path) -> None:
         all_cpu.append(cpu)
         search.append(took["search"])
         print(
-            f"{n} trials: {took['memory']:.0f} MB; CPU of the study's process in the search {took['search']:.1f} s, of"
-            f" all processes from start to end {cpu:.1f} s; wall {wall:.1f} s",
+            f"{n} trials: {took['memory']:.0f} MB; CPU of the study's process in the search"
+            f" {took['search']:.1f} s, of all processes from start to end {cpu:.1f} s; wall"
+            f" {wall:.1f} s",
             flush=True,
         )
     if len(trials) < 2:
@@ -118,8 +125,9 @@ def compare(trials: list[int], megabytes: float, file: Path) -> None:
     each = 1e3 * (all_cpu[-1] - all_cpu[0]) / (trials[-1] - trials[0])
     exponent = np.polyfit(np.log(trials), np.log(search), 1)[0]
     print(
-        f"the search's CPU in the study's process grows as n^{exponent:.2f}; a further trial takes {each:.1f} ms of CPU"
-        f" in all processes, {each - trial:.1f} ms more than its fits and scores alone ({trial:.1f} ms)"
+        f"the search's CPU in the study's process grows as n^{exponent:.2f}; a further trial takes"
+        f" {each:.1f} ms of CPU in all processes, {each - trial:.1f} ms more than its fits and"
+        f" scores alone ({trial:.1f} ms)"
     )
 
 

@@ -1,7 +1,8 @@
 """Time, memory and files of a search of very many trials whose fits do nothing, and how they grow.
 
-python experiments/benchmarks/search-overhead/many_trials.py --executor serial --trials 1000 10000 100000
-python experiments/benchmarks/search-overhead/many_trials.py --executor ray --trials 1000 10000 100000
+python experiments/benchmarks/search-overhead/many_trials.py --executor serial --trials 1000 10000
+100000 python experiments/benchmarks/search-overhead/many_trials.py --executor ray --trials 1000
+10000 100000
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class NoFit(ClassifierMixin, BaseEstimator):
 
 
 def settings(folder: Path, trials: int, executor: str) -> dict:
-    """Return a configuration of so many trials of six fits, two outer folds and the final one with two inner folds."""
+    """Return a configuration of so many trials of six fits, two outer folds and the final one
+    with two inner folds.
+    """
     rng = np.random.default_rng(0)
     np.savez(folder / "noise.npz", X=rng.normal(size=(40, 5)), y=np.arange(40) % 2)
     return {
@@ -120,7 +123,9 @@ def _n_lines(path: Path) -> int:
 
 
 def measure(trials: int, executor: str) -> dict[str, float]:
-    """Run a study whole, then another that is killed in the middle and resumed, and read the journal."""
+    """Run a study whole, then another that is killed in the middle and resumed, and read the
+    journal.
+    """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         whole, halved = Path(name, "whole"), Path(name, "halved")
         whole.mkdir()
@@ -166,10 +171,10 @@ def main() -> None:
         took = measure(n, arguments.executor)
         rows.append(took)
         print(
-            f"{n} trials: {n / took['search']:.0f} a second, search {took['search']:.1f} s (CPU of the study's process "
-            f"{took['cpu']:.1f} s), from start to end {took['all']:.1f} s; {took['memory']:.0f} MB; journal "
-            f"{took['journal']:.1f} MiB, read in {took['read']:.1f} CPU s; resumed from the middle in "
-            f"{took['resumed']:.1f} s",
+            f"{n} trials: {n / took['search']:.0f} a second, search {took['search']:.1f} s (CPU of"
+            f" the study's process {took['cpu']:.1f} s), from start to end {took['all']:.1f} s;"
+            f" {took['memory']:.0f} MB; journal {took['journal']:.1f} MiB, read in"
+            f" {took['read']:.1f} CPU s; resumed from the middle in {took['resumed']:.1f} s",
             flush=True,
         )
     for key in ("search", "cpu", "journal", "read") if len(rows) > 1 else ():

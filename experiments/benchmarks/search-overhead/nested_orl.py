@@ -53,17 +53,17 @@ def main() -> None:
             ratios.append((ours["export"] - ours["prepare"]) / wall)
             wholes.append((ours["end"] - ours["prepare"]) / wall)
             print(
-                f"{len(study.configurations)} configurations: raysel"
-                f" folds {ours['actors'] - ours['prepare']:.1f}"
-                f" + actors {ours['first trial'] - ours['actors']:.1f}"
-                f" + trials {ours['refit'] - ours['first trial']:.1f}"
-                f" + refits {ours['export'] - ours['refit']:.1f} s"
-                f" (then ranking {ours['MLflow'] - ours['export']:.1f}, MLflow {ours['end'] - ours['MLflow']:.1f} s)"
-                f" | joblib folds {plain['first trial'] - plain['prepare']:.1f}"
-                f" + trials {plain['refit'] - plain['first trial']:.1f}"
-                f" + refits {plain['end'] - plain['refit']:.1f} s"
-                f" | a trial takes {ours['busy'] / plain['busy']:.3f} times as long"
-                f" | ratio {ratios[-1]:.3f}, ranking and MLflow included {wholes[-1]:.3f}",
+                f"{len(study.configurations)} configurations: raysel folds"
+                f" {ours['actors'] - ours['prepare']:.1f} + actors"
+                f" {ours['first trial'] - ours['actors']:.1f} + trials"
+                f" {ours['refit'] - ours['first trial']:.1f} + refits"
+                f" {ours['export'] - ours['refit']:.1f} s (then ranking"
+                f" {ours['MLflow'] - ours['export']:.1f}, MLflow {ours['end'] - ours['MLflow']:.1f}"
+                f" s) | joblib folds {plain['first trial'] - plain['prepare']:.1f} + trials"
+                f" {plain['refit'] - plain['first trial']:.1f} + refits"
+                f" {plain['end'] - plain['refit']:.1f} s | a trial takes"
+                f" {ours['busy'] / plain['busy']:.3f} times as long | ratio {ratios[-1]:.3f},"
+                f" ranking and MLflow included {wholes[-1]:.3f}",
                 flush=True,
             )
     figure = statistics.median(ratios)

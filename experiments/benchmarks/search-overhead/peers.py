@@ -1,4 +1,5 @@
-"""The nested search of an l1 linear SVM by raysel and by what a user would pick: CPU of all processes, and wall time.
+"""The nested search of an l1 linear SVM by raysel and by what a user would pick: CPU of all
+processes, and wall time.
 
 python experiments/benchmarks/search-overhead/peers.py --repeats 3
 """
@@ -53,7 +54,9 @@ def run(program: str, *arguments: str) -> tuple[str, float, float]:
 
 
 def main() -> None:
-    """Print a table of the ways, and raysel's ratios to the peers; stops unless all found the same scores."""
+    """Print a table of the ways, and raysel's ratios to the peers; stops unless all found the
+    same scores.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -74,7 +77,8 @@ def main() -> None:
     print(f"test accuracies of all: {found.pop()}\n\n| way | CPU s | wall s |\n|---|---|---|")
     for way, times in spent.items():
         print(
-            f"| {way} | {' | '.join(f'{median(column):.1f}' for column in zip(*times, strict=True))} |"
+            f"| {way} |"
+            f" {' | '.join(f'{median(column):.1f}' for column in zip(*times, strict=True))} |"
         )
     for way, peer, most in BOUNDS:
         if {way, peer} <= spent.keys():

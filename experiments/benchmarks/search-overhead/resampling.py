@@ -1,4 +1,5 @@
-"""Permutation test and stability selection of a study: CPU of all processes beside that of the study's own fits.
+"""Permutation test and stability selection of a study: CPU of all processes beside that of the
+study's own fits.
 
 python experiments/benchmarks/search-overhead/resampling.py --repeats 3
 """
@@ -68,11 +69,13 @@ def main() -> None:
                 shutil.rmtree(copy)
                 ratios[command].append(cpu / own[-1])
                 print(
-                    f"{command} {number} {amount}: {cpu:.1f} s CPU, {wall:.1f} s wall; solver {own[-1]:.1f} s CPU"
+                    f"{command} {number} {amount}: {cpu:.1f} s CPU, {wall:.1f} s wall; solver"
+                    f" {own[-1]:.1f} s CPU"
                 )
     for command, found in ratios.items():
         print(
-            f"CPU: {command} / the study's solver: median {median(found):.1f}, {min(found):.1f}-{max(found):.1f}"
+            f"CPU: {command} / the study's solver: median {median(found):.1f},"
+            f" {min(found):.1f}-{max(found):.1f}"
         )
 
 

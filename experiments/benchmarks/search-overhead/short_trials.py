@@ -73,9 +73,9 @@ def main() -> None:
                 )
         figure = statistics.median(added)
         print(
-            f"median: {figure:.1f} ms of wall added to each trial of {statistics.median(took):.0f} ms"
-            f" (at most 40: {'yes' if figure <= 40 else 'NO'}),"
-            f" {statistics.median(told):.1f} ms with the wait for MLflow"
+            f"median: {figure:.1f} ms of wall added to each trial of {statistics.median(took):.0f}"
+            f" ms (at most 40: {'yes' if figure <= 40 else 'NO'}), {statistics.median(told):.1f} ms"
+            " with the wait for MLflow"
         )
 
 

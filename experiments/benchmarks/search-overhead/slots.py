@@ -1,4 +1,5 @@
-"""How evenly a search fills many slots: its simulated end over CPU / slots, from the measured time of each part.
+"""How evenly a search fills many slots: its simulated end over CPU / slots, from the measured time
+of each part.
 
 RAYSEL_DATA=<folder of ORL.npz> python experiments/benchmarks/search-overhead/slots.py
 python experiments/benchmarks/search-overhead/slots.py digits-smr --set cv.outer=2    # a quick look
@@ -70,7 +71,9 @@ def end_of_batches(study: Study, seconds: Seconds, slots: int) -> float:
 
 
 def end_of_trials(study: Study, seconds: Seconds, slots: int) -> float:
-    """Simulate a search whose slots each take the next trial with all of its outer folds; return its end."""
+    """Simulate a search whose slots each take the next trial with all of its outer folds; return
+    its end.
+    """
     ends = [0.0] * slots
     for config in iter(trial_plan(study).propose, None):
         took = sum(

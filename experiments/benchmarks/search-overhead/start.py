@@ -1,7 +1,9 @@
-"""A study on Ray as raysel starts it, on Ray as it comes, and in one process: CPU of all processes, and wall time.
+"""A study on Ray as raysel starts it, on Ray as it comes, and in one process: CPU of all processes,
+and wall time.
 
 python experiments/benchmarks/search-overhead/start.py --repeats 3
-python experiments/benchmarks/search-overhead/start.py --repeats 1 digits-smr --set cv.outer=2   # a quick look
+python experiments/benchmarks/search-overhead/start.py --repeats 1 digits-smr --set cv.outer=2   # a
+quick look
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ WAYS = {
 
 
 def as_it_comes(arguments: list[str]) -> int:
-    """Run a study on a Ray that starts all its servers, whose actors have environments of their own."""
+    """Run a study on a Ray that starts all its servers, whose actors have environments of their
+    own.
+    """
     from raysel.execution.ray import session  # noqa: PLC0415 - sets Ray's environment
 
     with (
@@ -40,7 +44,9 @@ def as_it_comes(arguments: list[str]) -> int:
 
 
 def run_once(asked: list[str], folder: Path) -> dict[str, tuple[float, float]]:
-    """CPU and wall seconds of each way, in a new folder; stops unless all found the same numbers."""
+    """CPU and wall seconds of each way, in a new folder; stops unless all found the same
+    numbers.
+    """
     found, of_each = {}, []
     for way, (program, changes) in WAYS.items():
         store = [
@@ -83,7 +89,8 @@ def main() -> None:
         for other in list(WAYS)[1:]:
             ratios = [found["raysel"][i] / found[other][i] for found in repeats]
             print(
-                f"{what}: raysel / {other}: median {median(ratios):.2f}, {min(ratios):.2f}-{max(ratios):.2f}"
+                f"{what}: raysel / {other}: median {median(ratios):.2f},"
+                f" {min(ratios):.2f}-{max(ratios):.2f}"
             )
 
 

@@ -1,4 +1,6 @@
-"""The two sides that the benchmarks compare: a study as raysel runs it, and its work in a plain joblib loop."""
+"""The two sides that the benchmarks compare: a study as raysel runs it, and its work in a plain
+joblib loop.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ class PhaseTimes:
 def run_raysel(study: Study, path: Path) -> dict:
     """Run the whole study; Ray is up and MLflow's store is a new file beside it.
 
-    Returns the moments (seconds since the epoch) at which each part began, and the trials and refits.
+    Returns the moments (seconds since the epoch) at which each part began, and the trials and
+    refits.
     """
     tracking = study.config.tracking.model_copy(update={"uri": f"sqlite:///{path}.db"})
     study = replace(study, config=study.config.model_copy(update={"tracking": tracking}))
@@ -77,7 +80,9 @@ def run_raysel(study: Study, path: Path) -> dict:
 
 
 def run_joblib(study: Study, pool: Parallel) -> dict:
-    """The same folds prepared, the same lock-step fits and evaluations, the same refits, and nothing else."""
+    """The same folds prepared, the same lock-step fits and evaluations, the same refits, and
+    nothing else.
+    """
     prepare = time.time()
     params = study.examples[0].params
     prepared = iter(

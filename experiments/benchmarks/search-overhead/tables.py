@@ -35,13 +35,17 @@ OUTER, INNER = (StratifiedKFold(3, shuffle=True, random_state=seed) for seed in 
 
 
 def model(first: BaseEstimator) -> Pipeline:
-    """What is searched: columns as a step prepares them, scaled, the best of them, and a linear SVM."""
+    """What is searched: columns as a step prepares them, scaled, the best of them, and a linear
+    SVM.
+    """
     rest = [("scale", StandardScaler()), ("select", SelectKBest()), ("svm", LinearSVC())]
     return Pipeline([("columns", first), *rest]).set_params(svm__random_state=0)
 
 
 def numbers(n_columns: int, *, gaps: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Samples of which ten columns tell the class, and the classes; a share of the cells is empty."""
+    """Samples of which ten columns tell the class, and the classes; a share of the cells is
+    empty.
+    """
     rng = np.random.default_rng(0)
     y = np.arange(N_SAMPLES) % 2
     X = rng.standard_normal((N_SAMPLES, n_columns))
@@ -137,7 +141,9 @@ def run(way: str, case: str, n_columns: int) -> tuple[list[float], float, float]
 
 
 def main() -> None:
-    """Print a table of the cases, medians of the repeats; stops unless both ways find the same scores."""
+    """Print a table of the cases, medians of the repeats; stops unless both ways find the same
+    scores.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,7 +1,8 @@
 """Time line of a study, process by process: when each lives, when it computes, and when trials end.
 
 python experiments/benchmarks/search-overhead/timeline.py timeline.png
-python experiments/benchmarks/search-overhead/timeline.py serial.png digits-smr --set search.executor=serial
+python experiments/benchmarks/search-overhead/timeline.py serial.png digits-smr --set
+search.executor=serial
 """
 
 from __future__ import annotations

@@ -28,7 +28,9 @@ ROLES = {
 
 
 class Watch(threading.Thread):
-    """The most memory of its own, and of shared memory that it has touched, of each process of a study."""
+    """The most memory of its own, and of shared memory that it has touched, of each process of a
+    study.
+    """
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -48,7 +50,9 @@ class Watch(threading.Thread):
 
 
 def memory_of(pid: int) -> tuple[int, int] | None:
-    """Bytes of anonymous memory, which no other process sees, and of shared memory that the process has touched."""
+    """Bytes of anonymous memory, which no other process sees, and of shared memory that the
+    process has touched.
+    """
     try:
         rollup = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         status = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -63,7 +67,9 @@ def memory_of(pid: int) -> tuple[int, int] | None:
 
 
 def study_of(folder: Path, n_samples: int, iterations: int):
-    """A study of classes that differ in their means, in single numbers a cell and sample of 8 bytes."""
+    """A study of classes that differ in their means, in single numbers a cell and sample of 8
+    bytes.
+    """
     rng = np.random.default_rng(0)
     y = np.arange(n_samples) % N_CLASSES
     X = rng.standard_normal((N_CLASSES, SHAPE[0] * SHAPE[1]))[y]
@@ -111,8 +117,9 @@ def main() -> None:
             watch.ended.set()
             watch.join()
             print(
-                f"data {data / MIB:.0f} MiB, largest inner training set {data / MIB * largest / n_samples:.0f} MiB,"
-                f" prepared folds at most {folds / MIB:.0f} MiB; {time.time() - started:.0f} s"
+                f"data {data / MIB:.0f} MiB, largest inner training set"
+                f" {data / MIB * largest / n_samples:.0f} MiB, prepared folds at most"
+                f" {folds / MIB:.0f} MiB; {time.time() - started:.0f} s"
             )
             for (role, pid), (own, shared) in sorted(watch.peaks.items()):
                 least[role] = min(own, least.get(role, own))

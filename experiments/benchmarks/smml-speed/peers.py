@@ -1,4 +1,6 @@
-"""Algorithm 1 of the paper over two SVM solvers: the rivals that SMML's ADMM is measured against."""
+"""Algorithm 1 of the paper over two SVM solvers: the rivals that SMML's ADMM is measured
+against.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,16 @@ from raysel.solvers.smml.reweighted import ReweightedSVM
 
 
 def over_libsvm(problem: MultimodalProblem) -> ReweightedSVM:
-    """scikit-learn's SVC on the precomputed Gram matrix; its default tolerance, 1e-3, would stall above 1e-4."""
+    """scikit-learn's SVC on the precomputed Gram matrix; its default tolerance, 1e-3, would
+    stall above 1e-4.
+    """
     return ReweightedSVM(problem, svm_tol=1e-5)
 
 
 class OverLiblinear(ReweightedSVM):
-    """scikit-learn's LinearSVC on the scaled features; its penalised bias is made cheap by intercept_scaling."""
+    """scikit-learn's LinearSVC on the scaled features; its penalised bias is made cheap by
+    intercept_scaling.
+    """
 
     def _solve_machines(self) -> tuple[FloatArray, FloatArray]:
         X, signs = self.problem.prepared.X, self.problem.prepared.signs

@@ -1,8 +1,11 @@
-"""CPU time of SMML against Algorithm 1, over a whole grid, on a working set of features, and on a large training set.
+"""CPU time of SMML against Algorithm 1, over a whole grid, on a working set of features, and on a
+large training set.
 
-RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python run.py solvers|path|sets|growth|large [--limit SECONDS] [--fold N]
+RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python run.py solvers|path|sets|growth|large [--limit
+SECONDS] [--fold N]
 
-Times are CPU seconds of the solving thread, so a busy machine stretches them little; ratios come from one run.
+Times are CPU seconds of the solving thread, so a busy machine stretches them little; ratios come
+from one run.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ GRID = [10.0**k for k in range(-5, 6)]
 
 
 def load(name: str, method: str, fold: int = 0):
-    """One training set of five and the samples held out of it, scaled by what the training set tells."""
+    """One training set of five and the samples held out of it, scaled by what the training set
+    tells.
+    """
     with np.load(Path(os.environ["RAYSEL_DATA"]) / name, allow_pickle=False) as file:
         names = [str(view) for view in file["view_names"]]
         views = [file[f"view_{k}"].astype(float) for k in range(len(names))]
@@ -49,7 +54,9 @@ def time_to(gap: float, path) -> float:
 
 
 def solvers(limit: float) -> None:
-    """ADMM to its own certificate against Algorithm 1 to the same true gap (which a rival cannot know)."""
+    """ADMM to its own certificate against Algorithm 1 to the same true gap (which a rival cannot
+    know).
+    """
     cases = [("MSRCv1_6v.npz", 1, 1), ("MSRCv1_6v.npz", 10, 1), ("Handwritten_mfeat.npz", 1, 1)]
     for name, gamma1, gamma2 in cases:
         widths, X, y, _, _ = load(name, "zscore")
@@ -64,7 +71,8 @@ def solvers(limit: float) -> None:
                 break
         optimum = certificate.objective
         print(
-            f"{name} {X.shape} ({gamma1}, {gamma2}): prepared in {preparation:.2f} s, P* = {optimum:.4f}"
+            f"{name} {X.shape} ({gamma1}, {gamma2}): prepared in {preparation:.2f} s, P* ="
+            f" {optimum:.4f}"
         )
         print(
             "  ADMM, its own certificate  ",
@@ -114,14 +122,17 @@ def path(tol: float, fold: int) -> None:
             lambda: [fitted(widths, *gammas, tol, X, y, prepared) for gammas in product(GRID, GRID)]
         )
     print(
-        f"on all features {former.n_solves} solves, {former.n_rounds} iterations, {before:.2f} s; 121 cold {each:.2f} s"
+        f"on all features {former.n_solves} solves, {former.n_rounds} iterations, {before:.2f} s;"
+        f" 121 cold {each:.2f} s"
     )
     print(
-        f"this path: {each / by_path:.1f} times less than those cold solves, the former {each / before:.1f}"
+        f"this path: {each / by_path:.1f} times less than those cold solves, the former"
+        f" {each / before:.1f}"
     )
     points = [point for row in whole.points for point in row]
     print(
-        f"path at gap {tol:.0e}: {whole.n_solves} solves, {whole.n_rounds} iterations, {by_path:.2f} s;",
+        f"path at gap {tol:.0e}: {whole.n_solves} solves, {whole.n_rounds} iterations,"
+        f" {by_path:.2f} s;",
         end=" ",
     )
     for source in ("solved", "diagonal", "negligible", "zero"):
@@ -144,12 +155,15 @@ def path(tol: float, fold: int) -> None:
             cold_scores[i, j] = (cold.score(X_test, y_test), *(-s for s in cold.complexity_key()))
     winner, cold_winner = max(scores, key=scores.get), max(cold_scores, key=cold_scores.get)
     print(
-        f"121 cold solves: {cold_time:.2f} s = {cold_time / by_path:.1f}x, {unsolved} of them not within 4000 updates"
+        f"121 cold solves: {cold_time:.2f} s = {cold_time / by_path:.1f}x, {unsolved} of them not"
+        " within 4000 updates"
     )
     print(
-        f"winner of the path (gamma1, gamma2) = {GRID[winner[0]]:g}, {GRID[winner[1]]:g} at {scores[winner][0]:.4f};"
-        f" of the cold solves {GRID[cold_winner[0]]:g}, {GRID[cold_winner[1]]:g} at {cold_scores[cold_winner][0]:.4f};"
-        f" {sum(scores[k][0] != cold_scores[k][0] for k in scores)} points differ in accuracy", flush=True
+        f"winner of the path (gamma1, gamma2) = {GRID[winner[0]]:g}, {GRID[winner[1]]:g} at"
+        f" {scores[winner][0]:.4f}; of the cold solves {GRID[cold_winner[0]]:g},"
+        f" {GRID[cold_winner[1]]:g} at {cold_scores[cold_winner][0]:.4f};"
+        f" {sum(scores[k][0] != cold_scores[k][0] for k in scores)} points differ in accuracy",
+        flush=True,
     )  # fmt: skip
 
 
@@ -180,7 +194,9 @@ def solve(solver, tol: float, most: int) -> Certificate:
 
 
 def sets(tol: float) -> None:
-    """Working sets against all features on data they suit and others, where the rule says yes and where it says no."""
+    """Working sets against all features on data they suit and others, where the rule says yes
+    and where it says no.
+    """
     for name, prepared in training_sets():
         ratios: dict[bool, list[float]] = {True: [], False: []}
         sparse, spent = [], np.zeros(3)
@@ -197,18 +213,27 @@ def sets(tol: float) -> None:
             ratios[yes].append(before / after)
             sparse += [before / after] * (yes and second >= 0.1)
             spent += before, after if yes else before, min(before, after)
-        listed = [f"{len(r)}: " + " / ".join(f"{q:.2f}" for q in np.quantile(r or [np.nan], (0, 0.5, 1)))
-                  for r in (ratios[True], sparse, ratios[False])]  # fmt: skip
+        listed = [
+            f"{len(r)}: " + " / ".join(f"{q:.2f}" for q in np.quantile(r or [np.nan], (0, 0.5, 1)))
+            for r in (ratios[True], sparse, ratios[False])
+        ]  # fmt: skip
         n, d = prepared.X.shape
         print(f"| {name}, {n} x {d} x {len(prepared.signs)} | {' | '.join(listed)} |", end=" ")
         print(" / ".join(f"{seconds:.1f}" for seconds in spent), "|", flush=True)
 
 
 def training_sets():
-    """Name and prepared training set: where few features matter, and where the rule has to say no."""
-    for name, method in (("MSRCv1_6v", "zscore_sqrt_width"), ("MSRCv1_6v", "row_unit"), ("MSRCv1_6v", "minmax"),
-                         ("MSRCv1_6v", "zscore"), ("Handwritten_mfeat", "zscore_sqrt_width"),
-                         ("Handwritten_mfeat", "zscore")):  # fmt: skip
+    """Name and prepared training set: where few features matter, and where the rule has to say
+    no.
+    """
+    for name, method in (
+        ("MSRCv1_6v", "zscore_sqrt_width"),
+        ("MSRCv1_6v", "row_unit"),
+        ("MSRCv1_6v", "minmax"),
+        ("MSRCv1_6v", "zscore"),
+        ("Handwritten_mfeat", "zscore_sqrt_width"),
+        ("Handwritten_mfeat", "zscore"),
+    ):  # fmt: skip
         widths, X, y, _, _ = load(f"{name}.npz", method)
         chosen = np.random.default_rng(0).permutation(len(y))[:400]
         yield f"{name}, {method}", SMML(widths).prepare(X[chosen], y[chosen])
@@ -221,7 +246,9 @@ def training_sets():
 
 
 def directed(n: int, d: int, k: int):
-    """Features that follow k directions, in three modalities that weigh alike, and five classes that these tell."""
+    """Features that follow k directions, in three modalities that weigh alike, and five classes
+    that these tell.
+    """
     rng = np.random.default_rng(2)
     Z = rng.standard_normal((n, k))
     X = Z @ rng.standard_normal((k, d)) + 0.5 * rng.standard_normal((n, d))
@@ -232,7 +259,9 @@ def directed(n: int, d: int, k: int):
 
 
 def generated(n: int, d: int, labels: int):
-    """Six modalities of which three matter, some features in each, labels with about a tenth of positives."""
+    """Six modalities of which three matter, some features in each, labels with about a tenth of
+    positives.
+    """
     rng = np.random.default_rng(0)
     widths = dict(zip("abcdef", np.diff(np.linspace(0, d, 7).astype(int)).tolist(), strict=True))
     X = rng.standard_normal((n, d))
@@ -256,8 +285,10 @@ def solve_generated(n: int, d: int, labels: int) -> tuple[float, SMML]:
 
 def growth() -> None:
     """Time against n and against d, four sizes each, and the slopes in log-log."""
-    for name, sizes in (("n", [(n, 300, 8) for n in (1000, 2000, 4000, 8000)]),
-                        ("d", [(2000, d, 8) for d in (150, 300, 600, 1200)])):  # fmt: skip
+    for name, sizes in (
+        ("n", [(n, 300, 8) for n in (1000, 2000, 4000, 8000)]),
+        ("d", [(2000, d, 8) for d in (150, 300, 600, 1200)]),
+    ):  # fmt: skip
         rows = [(size, *solve_generated(*size)) for size in sizes]
         for size, seconds, smml in rows:
             print(
@@ -278,12 +309,14 @@ def large() -> None:
     seconds, smml = solve_generated(24_000, 1164, 31)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"24000 x 1164 x 31: {seconds:.1f} s, {10 * smml.n_iter_} updates, gap {smml.dual_gap_:.1e};",
+        f"24000 x 1164 x 31: {seconds:.1f} s, {10 * smml.n_iter_} updates, gap"
+        f" {smml.dual_gap_:.1e};",
         end=" ",
     )
     kept = (smml.scores_ > 0).sum()
     print(
-        f"{kept} features kept; peak memory {peak:.2f} GiB, X itself {24_000 * 1164 * 8 / 2**30:.2f} GiB"
+        f"{kept} features kept; peak memory {peak:.2f} GiB, X itself"
+        f" {24_000 * 1164 * 8 / 2**30:.2f} GiB"
     )
 
 

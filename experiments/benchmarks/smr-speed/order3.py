@@ -1,4 +1,5 @@
-"""SMR of order 3 against its literal form: explicit Khatri-Rao and Kronecker matrices, a dense D, one system a class.
+"""SMR of order 3 against its literal form: explicit Khatri-Rao and Kronecker matrices, a dense D,
+one system a class.
 
 Run: python experiments/benchmarks/smr-speed/order3.py
 """
@@ -16,7 +17,8 @@ from raysel.solvers.smr.smr import SMR
 from raysel.solvers.smr.updates import objective
 
 N_SAMPLES, SHAPE, RANK, N_CLASSES, ZETA = 200, (16, 16, 8), 4, 20, 1e-10
-#: Share of alpha_max; wanted ratio to the literal form, to the products alone, and of the peak memory to X.
+#: Share of alpha_max; wanted ratio to the literal form, to the products alone, and of the peak
+#: memory to X.
 FRACTION, WANTED = 0.03, (100, 3, 4)
 LITERAL_ITERATIONS, REPEATS, DOUBLINGS = 10, 7, 2
 
@@ -35,7 +37,9 @@ def khatri_rao(A, B):
 
 
 def literal_step(unfolded, Y, Lc, factors, mode, D, alpha):
-    """The factor of a mode of every class, by matrices written out; unfolded is (cells of mode first, n_samples)."""
+    """The factor of a mode of every class, by matrices written out; unfolded is (cells of mode
+    first, n_samples).
+    """
     side = SHAPE[mode]
     others = [q for q in range(3) if q != mode]
     for r, of_class in enumerate(factors):
@@ -51,7 +55,9 @@ def literal_step(unfolded, Y, Lc, factors, mode, D, alpha):
 
 
 def literal(X, y, alpha, n_iterations):
-    """Coefficients (c, m_1, m_2, m_3) by the literal form from the start of unit cells and D = 1."""
+    """Coefficients (c, m_1, m_2, m_3) by the literal form from the start of unit cells and D =
+    1.
+    """
     unfolded = [np.moveaxis(X, q + 1, 1).reshape(len(X), -1).T.copy() for q in range(3)]
     Y, Lc = np.eye(N_CLASSES)[y], np.eye(len(X)) - 1 / len(X)
     factors = [[None, *(A[0] for A in unit_cells(1, SHAPE, RANK))] for _ in range(N_CLASSES)]
@@ -81,7 +87,9 @@ def median_seconds(action):
 
 
 def products(X):
-    """Function that computes the contractions of the samples, by which no iteration can be faster, for all modes."""
+    """Function that computes the contractions of the samples, by which no iteration can be
+    faster, for all modes.
+    """
     rng, shape = np.random.default_rng(0), X.shape[1:]
     unfolded = [
         np.ascontiguousarray(np.moveaxis(X, (q + 1, 0), (0, 2)).reshape(shape[q], -1, len(X)))
@@ -136,17 +144,20 @@ def main():
     tracemalloc.stop()
     sides = " x ".join(map(str, SHAPE))
     print(
-        f"{N_SAMPLES} samples of {sides}, rank {RANK}, {N_CLASSES} classes, one BLAS thread, CPU seconds"
+        f"{N_SAMPLES} samples of {sides}, rank {RANK}, {N_CLASSES} classes, one BLAS thread, CPU"
+        " seconds"
     )
     print(f"literal form: {seconds:.2f} for {LITERAL_ITERATIONS} iterations, J {target:.5g}")
     print(
-        f"SMR, same start and iterations: {same:.3f}, J {ours.objective_path_[-1] / target - 1:+.0e} relative"
+        f"SMR, same start and iterations: {same:.3f}, J"
+        f" {ours.objective_path_[-1] / target - 1:+.0e} relative"
     )
     ratios = (seconds / same, iteration / floor, peak)
     print(f"ratio {ratios[0]:.0f} (wanted {WANTED[0]})")
     print(f"SMR by default, to this J: {reached:.3f}, ratio {seconds / reached:.0f}")
     print(
-        f"an iteration: {iteration:.4f}, {ratios[1]:.1f} times the products {floor:.4f} (wanted at most {WANTED[1]})"
+        f"an iteration: {iteration:.4f}, {ratios[1]:.1f} times the products {floor:.4f} (wanted at"
+        f" most {WANTED[1]})"
     )
     print(f"peak memory: {ratios[2]:.1f} times X (wanted at most {WANTED[2]})")
     for axis in range(3):

@@ -1,4 +1,6 @@
-"""SMR against its literal form: CPU time to the objective that the paper's start reaches in 30 iterations."""
+"""SMR against its literal form: CPU time to the objective that the paper's start reaches in 30
+iterations.
+"""
 
 import os
 import statistics
@@ -15,7 +17,8 @@ from raysel.solvers.smr.updates import objective
 SHAPE, ZETA = (32, 32), 1e-10
 LITERAL_ITERATIONS = 30
 REPEATS = 9
-# (rank, alpha / alpha_max, ratio to reach): ranks of the claim, alpha at both ends of the useful range.
+# (rank, alpha / alpha_max, ratio to reach): ranks of the claim, alpha at both ends of the useful
+# range.
 CASES = [(4, 0.1, 100), (4, 0.01, 100), (10, 0.1, 50), (10, 0.01, 50)]
 
 
@@ -28,7 +31,9 @@ def orl_half():
 
 
 def literal_factor(vec_images, Y, Lc, known, D, alpha):
-    """One half-step as printed: Kronecker products, a dense diagonal D, one linear system a class."""
+    """One half-step as printed: Kronecker products, a dense diagonal D, one linear system a
+    class.
+    """
     m = len(vec_images) // known[0].shape[0]
     factors = []
     for r, V in enumerate(known):
@@ -71,7 +76,9 @@ def cpu_seconds(action):
 
 
 def iterations_to(target, X, y, alpha, rank):
-    """Fit, validation and preparation included, until the objective is no larger than the target."""
+    """Fit, validation and preparation included, until the objective is no larger than the
+    target.
+    """
     solver = SMR(
         SHAPE, alpha=alpha, rank=rank, zeta=ZETA, alpha_scale="absolute", tol=0, max_iter=100
     )
@@ -101,7 +108,8 @@ def main():
     X, y = orl_half()
     data = least_squares_data(X, y)
     print(
-        f"ORL, {len(X)} images, {len(data.classes)} classes, one BLAS thread, medians of {REPEATS}, CPU seconds"
+        f"ORL, {len(X)} images, {len(data.classes)} classes, one BLAS thread, medians of {REPEATS},"
+        " CPU seconds"
     )
     for rank, fraction, wanted in CASES:
         alpha = fraction * data.alpha_max
@@ -131,13 +139,13 @@ def main():
         )
         iteration = (same_seconds / LITERAL_ITERATIONS, gemm_floor(X, len(data.classes), rank))
         print(
-            f"k={rank:2d} alpha={fraction:4} alpha_max | J {target:.4f}"
-            f" (ours from the same start: {same.objective_path_[-1] / target - 1:+.0e} relative)"
-            f" | literal {literal:.2f} s, 30 iterations"
-            f" | SMR {seconds:.3f} s, {iterations} iterations, {start:.3f} s to the first"
-            f" | ratio {literal / seconds:.0f} (at least {wanted}: {'yes' if literal / seconds >= wanted else 'NO'})"
-            f" | same start, same 30 iterations: ratio {literal / same_seconds:.0f}"
-            f" | of the GEMM floor: {seconds / (iterations * iteration[1]):.1f} times in all,"
+            f"k={rank:2d} alpha={fraction:4} alpha_max | J {target:.4f} (ours from the same start:"
+            f" {same.objective_path_[-1] / target - 1:+.0e} relative) | literal {literal:.2f} s, 30"
+            f" iterations | SMR {seconds:.3f} s, {iterations} iterations, {start:.3f} s to the"
+            f" first | ratio {literal / seconds:.0f} (at least {wanted}:"
+            f" {'yes' if literal / seconds >= wanted else 'NO'}) | same start, same 30 iterations:"
+            f" ratio {literal / same_seconds:.0f} | of the GEMM floor:"
+            f" {seconds / (iterations * iteration[1]):.1f} times in all,"
             f" {iteration[0] / iteration[1]:.1f} times an iteration",
             flush=True,
         )

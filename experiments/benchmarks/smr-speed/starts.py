@@ -1,4 +1,5 @@
-"""What SMR's starts cost: the default against its first start alone, by iterations, CPU time and final objective.
+"""What SMR's starts cost: the default against its first start alone, by iterations, CPU time and
+final objective.
 
 Run: RAYSEL_DATA=<folder> python experiments/benchmarks/smr-speed/starts.py
 """
@@ -17,7 +18,8 @@ from threadpoolctl import threadpool_limits
 from raysel.solvers.smr import updates
 from raysel.solvers.smr.smr import SMR
 
-#: The studies orl-smr, umist-smr and usps-smr: alphas; ranks but the largest, which has one start; inner training sets.
+#: The studies orl-smr, umist-smr and usps-smr: alphas; ranks but the largest, which has one start;
+#: inner training sets.
 ALPHAS = {"ORL": (0.003, 0.3, 5), "UMIST": (0.003, 0.3, 5), "USPS": (0.001, 0.3, 6)}
 RANKS, FOLDS = (2, 4, 8), (0, 3)
 
@@ -78,8 +80,8 @@ def main():
         costs = [statistics.median(d[k] / o[k] for d, o in chosen) for k in (2, 3)]
         print(
             f"| {name}, {len(chosen)} | {median[0]:.0f}, {median[1]:.0f} | {median[4]:.0f} |"
-            f" {costs[0]:.2f}, {costs[1]:.2f} | {statistics.median(ratios):.4f}, {max(ratios):.4f} |"
-            f" {sum(ratio <= 1.01 for ratio in ratios)} |"
+            f" {costs[0]:.2f}, {costs[1]:.2f} | {statistics.median(ratios):.4f}, {max(ratios):.4f}"
+            f" | {sum(ratio <= 1.01 for ratio in ratios)} |"
         )
 
 

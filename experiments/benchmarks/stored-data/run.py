@@ -1,4 +1,6 @@
-"""Study of a generated data set that stays in its Parquet file: memory, processor time, and the numbers beside it."""
+"""Study of a generated data set that stays in its Parquet file: memory, processor time, and the
+numbers beside it.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def study(path: Path, folder: Path, *, in_memory: bool) -> raysel.StudyResult:
 
 
 def main() -> None:
-    """Print the figures of a study of so many samples; of few ones also those of the same study in memory."""
+    """Print the figures of a study of so many samples; of few ones also those of the same study
+    in memory.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=1_500_000)
     parser.add_argument("--side", type=int, default=32)
@@ -88,7 +92,8 @@ def main() -> None:
         size = 8 * arguments.samples * arguments.side**2
         memory = machine_memory()
         print(
-            f"machine: {memory / GIB:.1f} GiB; data in memory: {size / GIB:.1f} GiB, {size / memory:.1f} times as much"
+            f"machine: {memory / GIB:.1f} GiB; data in memory: {size / GIB:.1f} GiB,"
+            f" {size / memory:.1f} times as much"
         )
         peak = Peak()
         peak.start()
@@ -97,9 +102,9 @@ def main() -> None:
             wall, cpu = time.perf_counter(), time.process_time()
             results.append(study(path, folder, in_memory=in_memory))
             print(
-                f"in memory: {in_memory}; test accuracy {np.mean(results[-1].test_scores):.4f}; "
-                f"{time.process_time() - cpu:.0f} s of CPU, {time.perf_counter() - wall:.0f} s of wall; "
-                f"memory of its own so far at most {peak.n_bytes / GIB:.2f} GiB"
+                f"in memory: {in_memory}; test accuracy {np.mean(results[-1].test_scores):.4f};"
+                f" {time.process_time() - cpu:.0f} s of CPU, {time.perf_counter() - wall:.0f} s of"
+                f" wall; memory of its own so far at most {peak.n_bytes / GIB:.2f} GiB"
             )
         if arguments.compare:
             stored, held = (result.ranking().scores for result in results)

@@ -1,4 +1,5 @@
-"""Iterations that early stopping saves, and what it costs: the full search against ASHA on the same folds.
+"""Iterations that early stopping saves, and what it costs: the full search against ASHA on the same
+folds.
 
 python experiments/claims/adaptive-search/asha.py orl-smr --set "solver.space.rank=[2, 4, 8]"
 python experiments/claims/adaptive-search/asha.py msrcv1-smml-fractions --set search.method=grid
@@ -24,7 +25,9 @@ def n_iterations(study: StudyResult) -> int:
 
 
 def main() -> None:
-    """Print the share of iterations saved, and the difference of the test scores with its SD over the outer folds."""
+    """Print the share of iterations saved, and the difference of the test scores with its SD
+    over the outer folds.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -44,10 +47,10 @@ def main() -> None:
     a, b = np.array(full.test_scores), np.array(early.test_scores)
     d = b - a
     print(
-        f"{arguments.study}: {before} solver iterations -> {after}, saved {1 - after / before:.1%}; "
-        f"{early.n_trials['stopped']} of {len(early.records)} trials stopped; test {a.mean():.4f} -> {b.mean():.4f}, "
-        f"difference {d.mean():+.4f} ± {d.std(ddof=1):.4f} (SD) over {len(d)} overlapping outer folds; "
-        f"{int((d == 0).sum())} of {len(d)} winners score the same"
+        f"{arguments.study}: {before} solver iterations -> {after}, saved {1 - after / before:.1%};"
+        f" {early.n_trials['stopped']} of {len(early.records)} trials stopped; test {a.mean():.4f}"
+        f" -> {b.mean():.4f}, difference {d.mean():+.4f} ± {d.std(ddof=1):.4f} (SD) over {len(d)}"
+        f" overlapping outer folds; {int((d == 0).sum())} of {len(d)} winners score the same"
     )
 
 

@@ -1,4 +1,5 @@
-"""TPE against random search at equal budgets: SMR on digits, each outer fold by itself, several seeds.
+"""TPE against random search at equal budgets: SMR on digits, each outer fold by itself, several
+seeds.
 
 python experiments/claims/adaptive-search/tpe.py
 """
@@ -19,7 +20,9 @@ from raysel.testing.checks import run_by
 
 
 def search(method: str, budget: int, seed: int, folder: Path) -> list[RefitRecord]:
-    """Run the digits study with a continuous space, without MLflow; give the refits of the outer folds."""
+    """Run the digits study with a continuous space, without MLflow; give the refits of the outer
+    folds.
+    """
     changes = {
         "seed": seed,
         "solver.space": {"alpha": {"loguniform": [1e-4, 1.0]}, "rank": {"randint": [1, 8]}},

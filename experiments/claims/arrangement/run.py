@@ -1,4 +1,6 @@
-"""Shape and order found for real images, as stored, on their side, wrongly declared and scrambled, and for tables."""
+"""Shape and order found for real images, as stored, on their side, wrongly declared and
+scrambled, and for tables.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,8 @@ def remark(
 def on_images(folder: Path) -> None:
     """Print what is found for each set and form, and which declared shapes are remarked on."""
     print(
-        "| set | rows stored | usual order | found | right | known | symmetry | correlation | next best shape |"
+        "| set | rows stored | usual order | found | right | known | symmetry | correlation | next"
+        " best shape |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     rows, generator = [], np.random.default_rng(0)
@@ -91,9 +94,10 @@ def on_images(folder: Path) -> None:
                     continue
                 right = "yes" if (found.shape, found.order) == ((h, w), order) else "NO"
                 print(
-                    f"| {name} {h} x {w} | {form} | {'F' if column_major else 'C'} | {found.shape[0]} x "
-                    f"{found.shape[1]} {found.order} | {right} | {'yes' if found.order_known else 'no'} | "
-                    f"{found.symmetry:.1f} | {found.correlation:.3f} | {found.runner_up:.3f} |"
+                    f"| {name} {h} x {w} | {form} | {'F' if column_major else 'C'} |"
+                    f" {found.shape[0]} x {found.shape[1]} {found.order} | {right} |"
+                    f" {'yes' if found.order_known else 'no'} | {found.symmetry:.1f} |"
+                    f" {found.correlation:.3f} | {found.runner_up:.3f} |"
                 )
         scrambled = upright[:, generator.permutation(h * w)]
         wrong = [
@@ -117,8 +121,8 @@ def on_images(folder: Path) -> None:
             )
         )
     print(
-        "\n| set | declared rightly | other sides | on their side | F left out | F too much | scrambled: shape | "
-        "scrambled: remark |\n|---|---|---|---|---|---|---|---|"
+        "\n| set | declared rightly | other sides | on their side | F left out | F too much |"
+        " scrambled: shape | scrambled: remark |\n|---|---|---|---|---|---|---|---|"
     )
     for row in rows:
         print("|", " | ".join(row), "|")
@@ -137,7 +141,9 @@ def on_tables(folder: Path) -> None:
 
 
 def claim(X: FloatArray, y: LabelArray) -> tuple[int, float]:
-    """Whether upright images are taken for upright (1), on their side (-1) or neither (0), and their symmetry."""
+    """Whether upright images are taken for upright (1), on their side (-1) or neither (0), and
+    their symmetry.
+    """
     samples, rows = chosen_samples(X.reshape(len(X), -1))
     ratio = symmetry(samples, X.shape[1:])
     known = is_known(ratio, samples, y[rows], X.shape[1:])
@@ -161,9 +167,12 @@ def letters(size: int, generator: np.random.Generator) -> tuple[FloatArray, Labe
 
 
 def on_classes(folder: Path, draws: int) -> None:
-    """Print how often the order of a few classes of a set is taken as known, rightly and wrongly."""
+    """Print how often the order of a few classes of a set is taken as known, rightly and
+    wrongly.
+    """
     print(
-        "| set | subsets | known, right | known, WRONG | lowest ratio | highest |\n|---|---|---|---|---|---|"
+        "| set | subsets | known, right | known, WRONG | lowest ratio | highest"
+        " |\n|---|---|---|---|---|---|"
     )
     generator = np.random.default_rng(0)
     sets = list(images(folder))
@@ -186,15 +195,19 @@ def on_classes(folder: Path, draws: int) -> None:
                 [claim(X[np.isin(y, subset)], y[np.isin(y, subset)]) for subset in chosen]
             )
             print(
-                f"| {name} | {len(chosen)} of {size} classes | {(claims[:, 0] == 1).mean():.2f} | "
-                f"{(claims[:, 0] == -1).mean():.2f} | {claims[:, 1].min():.2f} | {claims[:, 1].max():.2f} |"
+                f"| {name} | {len(chosen)} of {size} classes | {(claims[:, 0] == 1).mean():.2f} |"
+                f" {(claims[:, 0] == -1).mean():.2f} | {claims[:, 1].min():.2f} |"
+                f" {claims[:, 1].max():.2f} |"
             )
 
 
 def on_photographs(draws: int) -> None:
-    """Print what is found for patches of two photographs: gray, and in colour as a table that lost its axes."""
+    """Print what is found for patches of two photographs: gray, and in colour as a table that
+    lost its axes.
+    """
     print(
-        "| photograph | patches | gray | colour as the last axis | colour as the first axis |\n|---|---|---|---|---|"
+        "| photograph | patches | gray | colour as the last axis | colour as the first axis"
+        " |\n|---|---|---|---|---|"
     )
     for name in ("china.jpg", "flower.jpg"):
         for h, w in ((16, 16), (16, 15), (24, 33), (32, 30)):
@@ -213,7 +226,8 @@ def on_photographs(draws: int) -> None:
 def on_fields(generator: np.random.Generator, draws: int) -> None:
     """Print how often the shape of smooth random fields is found, by smoothness and noise."""
     print(
-        "| Gaussian, SD down, across | noise, SD | right shape | none | WRONG shape | order claimed |"
+        "| Gaussian, SD down, across | noise, SD | right shape | none | WRONG shape | order"
+        " claimed |"
     )
     print("|---|---|---|---|---|---|")
     for smooth in ((0.5, 0.5), (1, 1), (3, 3), (3, 1), (1, 3), (0.7, 2)):
@@ -240,7 +254,8 @@ def on_wide(generator: np.random.Generator) -> None:
     start = time.process_time()
     found = find_arrangement(X)
     print(
-        f"1000 x {X.shape[1]}: {found and found.shape} in {time.process_time() - start:.1f} s of CPU"
+        f"1000 x {X.shape[1]}: {found and found.shape} in {time.process_time() - start:.1f} s"
+        " of CPU"
     )
 
 

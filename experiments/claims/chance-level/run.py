@@ -1,7 +1,8 @@
-"""Verdicts against chance on noise with unequal classes, and intervals over draws from one pool of samples.
+"""Verdicts against chance on noise with unequal classes, and intervals over draws from one pool of
+samples.
 
-Run: python experiments/claims/chance-level/run.py; it writes noise.csv and draws.csv beside itself (a minute
-of CPU time).
+Run: python experiments/claims/chance-level/run.py; it writes noise.csv and draws.csv beside itself
+(a minute of CPU time).
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ def noise(seeds: int) -> Iterator[dict[str, Any]]:
 
 
 def draws(n: int) -> Iterator[dict[str, Any]]:
-    """Yield how often intervals over draws of digits hold the mean over all draws, and exclude chance, 0.1."""
+    """Yield how often intervals over draws of digits hold the mean over all draws, and exclude
+    chance, 0.1.
+    """
     X, y = load_digits(return_X_y=True)
     for train_per_class in (4, 20):
         scores, sizes = [], []

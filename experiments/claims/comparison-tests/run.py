@@ -1,4 +1,6 @@
-"""False alarms and coverage of the paired tests of two equally good methods, under the resamplings of raysel."""
+"""False alarms and coverage of the paired tests of two equally good methods, under the
+resamplings of raysel.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from sklearn.linear_model import Ridge
 from raysel.evaluation.splitters import split
 from raysel.numerics.inference import paired_comparison
 
-#: Number of samples, of features of each method, and the difference of the two classes' means in each feature.
+#: Number of samples, of features of each method, and the difference of the two classes' means in
+#: each feature.
 POOL, FEATURES, SHIFT = 100, 5, 0.5
 STUDIES = 2000
 #: Pools on which draws are repeated, times that each is, and draws that give the truth of a pool.
@@ -23,7 +26,9 @@ COLUMNS = ["resampling", "runs", "n_test/n_train", "false alarms: plain", "false
 
 
 def pool(rng: np.random.Generator, n: int = POOL) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Samples with the features of two methods, which are equally informative, and their classes."""
+    """Samples with the features of two methods, which are equally informative, and their
+    classes.
+    """
     y = np.arange(n) % 2 == 1
     return rng.normal(size=(2, n, FEATURES)) + SHIFT * y[:, None], y
 
@@ -79,7 +84,9 @@ def compared(X, y, splits):
 
 
 def false_alarms() -> list[dict[str, object]]:
-    """Share of studies, each of a new pool, in which a test rejects at 0.05 although the methods are equal."""
+    """Share of studies, each of a new pool, in which a test rejects at 0.05 although the methods
+    are equal.
+    """
     rows = []
     for name, splits in {
         "5 folds": lambda y, rng: k_folds(y, 5, 1, rng),
@@ -108,7 +115,9 @@ def false_alarms() -> list[dict[str, object]]:
 
 
 def heavy_tails() -> list[dict[str, object]]:
-    """Share of studies of two equal ridge regressions, 40 samples each, that the corrected test rejects at 0.05."""
+    """Share of studies of two equal ridge regressions, 40 samples each, that the corrected test
+    rejects at 0.05.
+    """
     rows = []
     for kind, metric, repeats in product(("normal", "lognormal", "t, 3 df"), ("R2", "MAE"), (1, 5)):
         if repeats == 1 and kind != "normal":
@@ -145,7 +154,9 @@ def noise(kind: str, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
 def ridge_scores(
     X: NDArray[np.float64], y: NDArray[np.float64], metric: str, seed: int, repeats: int
 ) -> tuple[list[float], list[float]]:
-    """Scores of ridge regression on the first three features and on the last three, in each fold."""
+    """Scores of ridge regression on the first three features and on the last three, in each
+    fold.
+    """
     scores: tuple[list[float], list[float]] = [], []
     for repeat in range(repeats):
         folds = split(y, 5, groups=None, random_state=100 * seed + repeat, where="cv.outer")
@@ -161,7 +172,9 @@ def ridge_scores(
 
 
 def coverage_of_a_pool() -> list[dict[str, object]]:
-    """Share of studies of 20 draws whose 95 % interval covers the mean difference over all draws of their own pool."""
+    """Share of studies of 20 draws whose 95 % interval covers the mean difference over all draws
+    of their own pool.
+    """
     rows = []
     for per_class in (25, 5):
         rng = np.random.default_rng(1)

@@ -1,6 +1,7 @@
 """Consensus of an even number of folds, of which some have a sparse winner.
 
-Run: python experiments/claims/consensus/even_folds.py; it prints the shares of the page (two minutes).
+Run: python experiments/claims/consensus/even_folds.py; it prints the shares of the page (two
+minutes).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ N_REPEATS = 200
 
 
 def fold_scores(rng: np.random.Generator, n_folds: int, n_sparse: int) -> Iterator[np.ndarray]:
-    """Yield the scores of each fold: a part that the folds share, as their samples, and one of its own."""
+    """Yield the scores of each fold: a part that the folds share, as their samples, and one of
+    its own.
+    """
     shared = rng.standard_normal(N_FEATURES)
     shared[:N_TELLING] += 3.0
     for fold in range(n_folds):

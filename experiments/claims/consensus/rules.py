@@ -13,7 +13,9 @@ from raysel.core.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class Rankings:
-    """What the winners of the outer folds give: scores and ranks, shape (n_folds, d), and the top that is selected."""
+    """What the winners of the outer folds give: scores and ranks, shape (n_folds, d), and the
+    top that is selected.
+    """
 
     scores: FloatArray
     ranks: FloatArray
@@ -40,7 +42,9 @@ def median_rank(folds: Rankings) -> tuple[FloatArray, ...]:
 
 
 def median_or_last(folds: Rankings) -> tuple[FloatArray, ...]:
-    """Median of the ranks, where a feature without a score counts as the last; ties by their mean."""
+    """Median of the ranks, where a feature without a score counts as the last; ties by their
+    mean.
+    """
     ranks = np.where(folds.scores > 0, folds.ranks, folds.ranks.shape[1])
     return ranks.mean(axis=0), np.median(ranks, axis=0)
 
@@ -73,12 +77,16 @@ def count_then_geometric(folds: Rankings) -> tuple[FloatArray, ...]:
 
 
 def reciprocal_ranks(folds: Rankings) -> tuple[FloatArray, ...]:
-    """Sum of 1 / (60 + rank), 0 without a score (reciprocal rank fusion; Cormack, Clarke & Buettcher 2009)."""
+    """Sum of 1 / (60 + rank), 0 without a score (reciprocal rank fusion; Cormack, Clarke &
+    Buettcher 2009).
+    """
     return (-np.where(folds.scores > 0, 1 / (60 + folds.ranks), 0.0).sum(axis=0),)
 
 
 def robust_aggregation(folds: Rankings) -> tuple[FloatArray, ...]:
-    """Smallest beta P value of the ordered ranks (Kolde, Laur, Adler & Vilo 2012); ties by the mean rank."""
+    """Smallest beta P value of the ordered ranks (Kolde, Laur, Adler & Vilo 2012); ties by the
+    mean rank.
+    """
     n, d = folds.ranks.shape
     shares = np.sort(np.where(folds.scores > 0, folds.ranks / d, 1.0), axis=0)
     places = np.arange(1, n + 1)[:, None]
@@ -86,7 +94,9 @@ def robust_aggregation(folds: Rankings) -> tuple[FloatArray, ...]:
 
 
 def markov_chain(folds: Rankings) -> tuple[FloatArray, ...]:
-    """Stationary distribution of the chain that moves to what most folds prefer (MC4; Dwork et al. 2001)."""
+    """Stationary distribution of the chain that moves to what most folds prefer (MC4; Dwork et
+    al. 2001).
+    """
     n, d = folds.ranks.shape
     better = sum((row[None, :] < row[:, None]).astype(float) for row in folds.ranks)
     moves = (better > n / 2) / d  # from the row to the column

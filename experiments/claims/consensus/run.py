@@ -1,7 +1,8 @@
-"""How many telling features stand first in the final model and in orders made of the outer folds, simulated.
+"""How many telling features stand first in the final model and in orders made of the outer folds,
+simulated.
 
-Run: python experiments/claims/consensus/run.py; it writes mixed.csv, simulated.csv and expression.csv
-beside itself.
+Run: python experiments/claims/consensus/run.py; it writes mixed.csv, simulated.csv and
+expression.csv beside itself.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ WIDE_RULES = {name: rule for name, rule in RULES.items() if "Markov" not in name
 FINAL, FINAL_FIRST = "final model", "folds that select, rank in the final model"
 BOTH = "median of folds and final model"
 C = [0.003, 0.0095, 0.03, 0.095, 0.3]
-#: The space that `init` drafts, its halves, whose winners are all sparse or all dense, and a filter.
+#: The space that `init` drafts, its halves, whose winners are all sparse or all dense, and a
+#: filter.
 METHODS: dict[str, dict[str, Any]] = {
     "SVM, l1 or l2": {"name": "linear_svm", "space": {"C": C, "penalty": ["l1", "l2"]}},
     "SVM, l1": {"name": "linear_svm", "params": {"penalty": "l1"}, "space": {"C": C}},
@@ -94,7 +96,9 @@ def shares(found: Mapping[str, IntArray], telling: BoolArray) -> dict[str, float
 
 
 def simulated(seeds: int) -> Iterator[dict[str, Any]]:
-    """Yield a row for each study: the share of telling features among as many first ones as tell."""
+    """Yield a row for each study: the share of telling features among as many first ones as
+    tell.
+    """
     for seed in range(seeds):
         for what, draw in DRAWS.items():
             table = draw(np.random.default_rng(seed), SAMPLES, FEATURES)
@@ -118,7 +122,9 @@ def mixed(seeds: int) -> Iterator[dict[str, Any]]:
 
 
 def expression(seeds: int) -> Iterator[dict[str, Any]]:
-    """Yield a row for each mixture on a table of 160 x 8000: the number of the 25 telling ones among the first 25."""
+    """Yield a row for each mixture on a table of 160 x 8000: the number of the 25 telling ones
+    among the first 25.
+    """
     for seed in range(seeds):
         table = modules(1.0)(np.random.default_rng(seed), 160, WIDTH)
         for row in mixture(table, 5, [0, 1, 2], seed, sizes=[20]):
@@ -131,8 +137,9 @@ def mixture(
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each number of sparse winners, and each N.
 
-    Every fold has an l1 and an l2 winner of fixed C, and so has the final model. The first folds take the sparse one.
-    The share of the final model is the expected one, where it is sparse as often as a fold is.
+    Every fold has an l1 and an l2 winner of fixed C, and so has the final model. The first folds
+    take the sparse one. The share of the final model is the expected one, where it is sparse as
+    often as a fold is.
     """
     X, y, telling = table
     splits = StratifiedKFold(folds, shuffle=True, random_state=seed).split(X, y)

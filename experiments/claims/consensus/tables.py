@@ -14,7 +14,9 @@ Draw = Callable[[np.random.Generator, int, int], Table]
 
 
 def independent(n_telling: int, shift: float) -> Draw:
-    """Make normal features of which the first ones differ between the classes, by a shift in standard deviations."""
+    """Make normal features of which the first ones differ between the classes, by a shift in
+    standard deviations.
+    """
 
     def draw(generator: np.random.Generator, n_samples: int, n_features: int) -> Table:
         y = np.arange(n_samples) % 2
@@ -26,7 +28,8 @@ def independent(n_telling: int, shift: float) -> Draw:
 
 
 def modules(shift: float, batch_shift: float = 0.8) -> Draw:
-    """Make 5 modules of 5 telling features, r about .7, and a batch that shifts a tenth of the others.
+    """Make 5 modules of 5 telling features, r about .7, and a batch that shifts a tenth of the
+    others.
 
     The batch is the same as the class in 65 % of the samples.
     """

@@ -1,4 +1,6 @@
-"""Populations with known truth, models that are quick to train, and metrics of each kind of label."""
+"""Populations with known truth, models that are quick to train, and metrics of each kind of
+label.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def discriminant(X: np.ndarray, y: np.ndarray, X_test: np.ndarray) -> np.ndarray
 
 
 def nearest_of_best(X: np.ndarray, y: np.ndarray, X_test: np.ndarray) -> np.ndarray:
-    """Vote of the nearest neighbour on the five best features by their t statistic, as log odds of +-1."""
+    """Vote of the nearest neighbour on the five best features by their t statistic, as log odds
+    of +-1.
+    """
     one, zero = X[y == 1], X[y == 0]
     spread = one.var(axis=0) / len(one) + zero.var(axis=0) / len(zero)
     t = np.abs(one.mean(axis=0) - zero.mean(axis=0)) / np.sqrt(spread)
@@ -158,7 +162,9 @@ LABELS: Mapping[str, Score] = {
 
 
 def guess(y: np.ndarray, n: int) -> np.ndarray:
-    """Output of the guess that reads no feature: the mean of a quantity, the log odds of the shares."""
+    """Output of the guess that reads no feature: the mean of a quantity, the log odds of the
+    shares.
+    """
     mean = np.asarray(y.mean(axis=0), dtype=np.float64)
     odds = mean if y.dtype.kind == "f" else np.log(mean / (1 - mean))
     return np.broadcast_to(odds, (n, *np.shape(odds))).copy()

@@ -1,4 +1,5 @@
-"""Coverage of the 95 % interval of a score and of a difference, by simulation, for every kind of metric.
+"""Coverage of the 95 % interval of a score and of a difference, by simulation, for every kind of
+metric.
 
 Run: python experiments/claims/corrected-interval/run.py; it writes coverage.csv beside itself (7
 minutes of CPU time).
@@ -29,13 +30,15 @@ from raysel.numerics.inference import (
 )
 from raysel.numerics.jackknife import pseudo_values
 
-#: Data sets of each population, and new test sets of a fold's size that give the truth of its model.
+#: Data sets of each population, and new test sets of a fold's size that give the truth of its
+#: model.
 N_SETS, N_NEW = 100, 10
 #: Number of folds, and whether they are stratified.
 FIVE, PLAIN, REPEATED = "5 folds", "5 plain folds", "5 x 5 folds"
 #: As many columns as have 100 parts of the 120 samples of a fold, 25 and 20.
 MANY_COLUMNS = {1: "5 folds, 100 parts", 20: "5 folds, 25 parts", 25: "5 folds, 20 parts"}
-#: Metrics of which the guess has nearly the same score whatever the samples: the interval is the score's, moved by it.
+#: Metrics of which the guess has nearly the same score whatever the samples: the interval is the
+#: score's, moved by it.
 FIXED_CHANCE = ("R2", "Pearson", "AUC", "average precision", "mean average precision")
 #: Ten draws of the training set from the data set, as by ``cv.train_per_class``.
 DRAWS = "10 draws, half for training"
@@ -48,7 +51,8 @@ class Case(NamedTuple):
     population: Population
     n: int
     plan: str = FIVE
-    #: Columns that a score is said to be computed of, which decide on the number of parts of the jackknife.
+    #: Columns that a score is said to be computed of, which decide on the number of parts of the
+    #: jackknife.
     n_columns: int = 1
 
 
@@ -106,7 +110,9 @@ def folds(y: np.ndarray, groups: np.ndarray | None, plan: str, seed: int) -> lis
 
 
 class Scores(NamedTuple):
-    """Of a metric on each fold: score, that of the guess, their truths, pseudo-values, and hits of each class."""
+    """Of a metric on each fold: score, that of the guess, their truths, pseudo-values, and hits
+    of each class.
+    """
 
     score: list[float]
     guess: list[float]

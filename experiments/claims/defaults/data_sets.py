@@ -1,4 +1,6 @@
-"""Data sets on which the drafted study is measured, and the columns of generated ones that tell the classes."""
+"""Data sets on which the drafted study is measured, and the columns of generated ones that tell
+the classes.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class Samples(NamedTuple):
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set: how its file is written into a folder, and whether it was looked at while choices were made."""
+    """One data set: how its file is written into a folder, and whether it was looked at while
+    choices were made.
+    """
 
     write: Callable[[Path], Samples]
     looked_at: bool
@@ -51,7 +55,9 @@ def builtin(name: str, per_class: int | None = None) -> Callable[[Path], Samples
 def stored(
     name: str, n_classes: int, per_class: int, views: tuple[str, ...] = ()
 ) -> Callable[[Path], Samples]:
-    """The first classes and samples of a file in $RAYSEL_DATA, as images, modalities, or one table of a modality."""
+    """The first classes and samples of a file in $RAYSEL_DATA, as images, modalities, or one
+    table of a modality.
+    """
 
     def write(folder: Path) -> Samples:
         with np.load(Path(os.environ["RAYSEL_DATA"]) / f"{name}.npz") as file:
@@ -77,7 +83,8 @@ def stored(
     return write
 
 
-#: Shift of each telling column, in standard deviations, by their number; the more there are, the less each tells.
+#: Shift of each telling column, in standard deviations, by their number; the more there are, the
+#: less each tells.
 SHIFTS = {5: 0.9, 20: 0.6, 100: 0.35}
 #: Columns of a block of correlated ones, and their correlation.
 BLOCK, CORRELATION = 10, 0.6
@@ -88,8 +95,8 @@ def generated(
 ) -> Callable[[Path], Samples]:
     """Two classes of normal columns, of which some have another mean in one class.
 
-    Correlated columns come in blocks of ten with a common factor, and those that tell stand in whole blocks; otherwise
-    they stand anywhere. Classes that are not balanced have 4 to 1 samples.
+    Correlated columns come in blocks of ten with a common factor, and those that tell stand in
+    whole blocks; otherwise they stand anywhere. Classes that are not balanced have 4 to 1 samples.
     """
 
     def write(folder: Path) -> Samples:
@@ -114,8 +121,8 @@ def generated(
 def expression(folder: Path) -> Samples:
     """A table of 200 samples and 5000 genes with ids, batch and sex as text, and five empty cells.
 
-    20 genes have a shift of -0.8, 0 or 0.8 in each of three classes. Two of them drew the same in all three, which
-    tells nothing, so that 18 tell.
+    20 genes have a shift of -0.8, 0 or 0.8 in each of three classes. Two of them drew the same in
+    all three, which tells nothing, so that 18 tell.
     """
     rng = np.random.default_rng(23)
     y = np.arange(200) % 3

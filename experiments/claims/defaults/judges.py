@@ -1,6 +1,8 @@
-"""The nearest neighbour and a linear SVM as what scores a ranking by the F-test, on the same folds of each data set.
+"""The nearest neighbour and a linear SVM as what scores a ranking by the F-test, on the same folds
+of each data set.
 
-Run: RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python experiments/claims/defaults/judges.py; it adds to judges.csv.
+Run: RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python experiments/claims/defaults/judges.py; it
+adds to judges.csv.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ NAMES = (
 
 
 def rows(names: Iterable[str]) -> Iterator[dict[str, object]]:
-    """Yield a row for each data set: its layout, and the mean accuracy over five outer folds by each judge."""
+    """Yield a row for each data set: its layout, and the mean accuracy over five outer folds by
+    each judge.
+    """
     for name in names:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             samples = DATA_SETS[name].write(Path(folder))

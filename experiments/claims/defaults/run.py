@@ -1,11 +1,11 @@
 """The study that init drafts beside three scripts of scikit-learn, on the same outer folds.
 
-RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python experiments/claims/defaults/run.py [--half looked-at|held-back]
-[--data NAME ...] [--methods NAME ...] [--anew]
+RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python experiments/claims/defaults/run.py [--half
+looked-at|held-back] [--data NAME ...] [--methods NAME ...] [--anew]
 
-Each pair of data set and method is a row of results.csv beside this file, of which table.md is written after each. A
-row that is there is kept, unless it was computed from something else (another draft, other folds or another metric),
-so that an interrupted run goes on where it was.
+Each pair of data set and method is a row of results.csv beside this file, of which table.md is
+written after each. A row that is there is kept, unless it was computed from something else (another
+draft, other folds or another metric), so that an interrupted run goes on where it was.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ INNER = 3
 
 
 class Found(NamedTuple):
-    """What a method found: test score on each outer fold, best columns on all samples, and what it chose."""
+    """What a method found: test score on each outer fold, best columns on all samples, and what
+    it chose.
+    """
 
     scores: list[float]
     best: list[int]
@@ -70,7 +72,9 @@ class Found(NamedTuple):
 
 
 def script(steps: list[tuple[str, Any]], space: dict[str, list[Any]], metric: str) -> BaseEstimator:
-    """Median imputation, z-scores and a model, tuned by cross-validation: fifteen lines of scikit-learn."""
+    """Median imputation, z-scores and a model, tuned by cross-validation: fifteen lines of
+    scikit-learn.
+    """
     pipeline = Pipeline(
         [("impute", SimpleImputer(strategy="median")), ("scale", StandardScaler()), *steps]
     )
@@ -178,7 +182,9 @@ def cpu_seconds() -> float:
 
 
 def identity(method: str, samples: Samples, study: Study) -> str:
-    """Short hash of what a row is computed from: samples, outer folds and metric, and the draft itself."""
+    """Short hash of what a row is computed from: samples, outer folds and metric, and the draft
+    itself.
+    """
     digest = hashlib.sha256(
         json.dumps([str(label) for label in samples.y]).encode() + samples.X.tobytes()
     )

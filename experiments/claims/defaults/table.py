@@ -17,7 +17,9 @@ _BEST_OF_THREE = "best of the three on each"
 
 
 class Measured(NamedTuple):
-    """Scores of a method on the outer folds of a data set, the planted columns that it found, and its CPU seconds."""
+    """Scores of a method on the outer folds of a data set, the planted columns that it found,
+    and its CPU seconds.
+    """
 
     scores: np.ndarray
     recovered: str
@@ -124,7 +126,9 @@ def best_on_average(rows: Sequence[Row]) -> str:
 
 
 def summary_lines(rows: Sequence[Row], usual: str) -> list[str]:
-    """Mean difference of the draft to each script and to the best one, and how often it is worse or better."""
+    """Mean difference of the draft to each script and to the best one, and how often it is worse
+    or better.
+    """
     lines = []
     for name in (_BEST_OF_THREE, *SCRIPTS):
         pairs = [row.against(name if name in SCRIPTS else row.best) for row in rows]

@@ -1,4 +1,6 @@
-"""Scores of dependent samples over shuffled, blocked and forward folds, beside those of new recordings, subjects or maps."""
+"""Scores of dependent samples over shuffled, blocked and forward folds, beside those of new
+recordings, subjects or maps.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ Data = tuple[FloatArray, LabelArray]
 
 
 def recording(rng: np.random.Generator, signal: float) -> Data:
-    """A random walk with labels in blocks of 30 rows, which shift the first features by a share of a step's size."""
+    """A random walk with labels in blocks of 30 rows, which shift the first features by a share
+    of a step's size.
+    """
     y = np.repeat(rng.permutation([0, 1] * (N // 60)), 30)
     X = np.cumsum(rng.standard_normal((N, D)), axis=0)
     return X + np.outer(y, 12 * signal * (np.arange(D) < TOP)), y
@@ -76,7 +80,9 @@ def fitted(X: FloatArray, y: LabelArray):
 def score(
     X: FloatArray, y: LabelArray, plan: NestedPlan, source: np.ndarray | None = None
 ) -> float:
-    """Mean score over the outer folds; with labels, and places in the folds, permuted as a permutation test does."""
+    """Mean score over the outer folds; with labels, and places in the folds, permuted as a
+    permutation test does.
+    """
     place = np.arange(N) if source is None else np.argsort(source)
     y = y if source is None else y[source]
     folds = [(place[fold.train], place[fold.test]) for fold in plan.outer]
@@ -123,13 +129,15 @@ def row(kind: str, how: str, signal: float, draws: int) -> str:
     return f"| {kind} | {how} | {here:.3f} | {new:.3f} | {small:.0%} | {said:.0%} |"
 
 
-#: Side of a map and of the strip between two, and standard deviation of the Gaussian that smooths them, in pixels.
+#: Side of a map and of the strip between two, and standard deviation of the Gaussian that smooths
+#: them, in pixels.
 SIDE, STRIP, WIDTH = 60, 40, 4
 NAMES = ("row", "col", *(f"band{i}" for i in range(10)))
 
 
 def maps(rng: np.random.Generator) -> tuple[Data, Data, np.ndarray]:
-    """600 pixels of a map, in any order, all of another one far away, and the places of the former ones.
+    """600 pixels of a map, in any order, all of another one far away, and the places of the former
+    ones.
 
     Ten smooth bands tell nothing of a class that is as smooth.
     """
@@ -144,7 +152,9 @@ def maps(rng: np.random.Generator) -> tuple[Data, Data, np.ndarray]:
 
 
 def of_classes(rng: np.random.Generator, kind: str) -> tuple[FloatArray, LabelArray, np.ndarray]:
-    """600 pixels whose bands tell of a place no more than its class, or the mixture of classes there, and noise."""
+    """600 pixels whose bands tell of a place no more than its class, or the mixture of classes
+    there, and noise.
+    """
     field = gaussian_filter(rng.standard_normal((SIDE, SIDE)), WIDTH)
     shown = field / field.std() if kind == "mixed pixels" else np.sign(field)
     X = shown[..., None] * rng.standard_normal(10) + 0.5 * rng.standard_normal((SIDE, SIDE, 10))
@@ -154,7 +164,9 @@ def of_classes(rng: np.random.Generator, kind: str) -> tuple[FloatArray, LabelAr
 
 
 def alarm_row(kind: str, draws: int) -> str:
-    """One line of the table of maps whose near pixels say nothing that far ones do not, in random folds."""
+    """One line of the table of maps whose near pixels say nothing that far ones do not, in
+    random folds.
+    """
     model = make_pipeline(StandardScaler(), KNeighborsClassifier(5))
     found = []
     for draw in range(draws):
@@ -204,7 +216,8 @@ def main() -> None:
     draws = parser.parse_args().draws
     for signal in (0.0, 0.5):
         print(
-            f"\nsignal {signal}\n\n| data | folds | score | on new data | p <= .05 | remark |\n{'|---' * 6}|"
+            f"\nsignal {signal}\n\n| data | folds | score | on new data | p <= .05 | remark"
+            f" |\n{'|---' * 6}|"
         )
         for kind, (_, ways) in KINDS.items():
             for how in ways:

@@ -1,4 +1,6 @@
-"""P values of the permutation test of studies on null data, of several kinds, and its power on planted data."""
+"""P values of the permutation test of studies on null data, of several kinds, and its power on
+planted data.
+"""
 
 from __future__ import annotations
 
@@ -49,14 +51,18 @@ def planted(seed: int) -> tuple[Dataset, np.ndarray]:
 
 
 def modalities(seed: int) -> tuple[Dataset, np.ndarray]:
-    """45 samples of two modalities in three classes, without information; noise is shared within a modality."""
+    """45 samples of two modalities in three classes, without information; noise is shared within
+    a modality.
+    """
     return make_multimodal_classification(
         {"image": 12, "sound": 8}, {}, 45, shared=0.5, random_state=seed
     )
 
 
 def groups(seed: int) -> tuple[Dataset, np.ndarray]:
-    """12 groups of 3 to 5 samples that are like each other; all samples of a group have one of two labels."""
+    """12 groups of 3 to 5 samples that are like each other; all samples of a group have one of
+    two labels.
+    """
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(12), rng.integers(3, 6, 12))
     X = 2.0 * rng.normal(size=(12, 16))[owner] + rng.normal(size=(len(owner), 16))
@@ -87,7 +93,9 @@ def rare_class(seed: int) -> tuple[Dataset, np.ndarray]:
 
 
 def folds_stay(study: Study, number: int, seed: int) -> Study:
-    """The study with labels permuted while the folds stay at the samples: what `permuted_study` does not do."""
+    """The study with labels permuted while the folds stay at the samples: what `permuted_study`
+    does not do.
+    """
     rng = np.random.default_rng(derived_seed(seed, "permutation", number))
     y = study.dataset.y if number == 0 else rng.permutation(study.dataset.y)
     return replace(study, dataset=replace(study.dataset, y=y))
@@ -159,7 +167,9 @@ def study_of(dataset: Dataset, case: Case, folder: Path, seed: int) -> Study:
 def one_run(
     case: Case, seed: int, folder: Path
 ) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray]:
-    """Permutations above and equal to the honest score; p values of the features; mask of planted ones."""
+    """Permutations above and equal to the honest score; p values of the features; mask of
+    planted ones.
+    """
     dataset, mask = case.make(seed)
     study = study_of(dataset, case, folder, seed)
     parts.permuted_study = case.permuted

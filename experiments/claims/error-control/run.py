@@ -1,4 +1,6 @@
-"""False selections of stability selection on data without signal against their bounds, and power on planted data."""
+"""False selections of stability selection on data without signal against their bounds, and power
+on planted data.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ Draw = Callable[[int], tuple[Dataset, np.ndarray]]
 class Case:
     """Data that are drawn anew for each run, and a method.
 
-    ``exchangeable`` says that no feature differs from another one, so that each has the selection probability q / p.
+    ``exchangeable`` says that no feature differs from another one, so that each has the selection
+    probability q / p.
     """
 
     name: str
@@ -147,7 +150,9 @@ def mean(values: list[float]) -> list[str]:
 
 
 def null(case: Case) -> list[list[object]]:
-    """Number of false selections at each threshold; a feature counts unless half of the samples select it oftener."""
+    """Number of false selections at each threshold; a feature counts unless half of the samples
+    select it oftener.
+    """
     found = [select(case, run)[0] for run in range(case.runs)]
     q, p = max(one.q for one in found), min(one.p for one in found)
     often = np.mean([one.probability for one in found], axis=0) > q / p
@@ -169,7 +174,9 @@ def null(case: Case) -> list[list[object]]:
 
 
 def power(case: Case) -> list[list[object]]:
-    """Informative and other features in the set at the default threshold, and in the top of a single half."""
+    """Informative and other features in the set at the default threshold, and in the top of a
+    single half.
+    """
     rows: dict[str, list[float]] = {
         name: [] for name in ("size", "informative", "others", "others in a half")
     }

@@ -1,4 +1,6 @@
-"""Audits of a method that selects by all samples, and of one that learns nothing from the test samples."""
+"""Audits of a method that selects by all samples, and of one that learns nothing from the test
+samples.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def weak(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def selected_by_all(seed: int, _: Path) -> Outcome:
-    """The ten best features by all samples, whose careless score lies within the honest one's interval."""
+    """The ten best features by all samples, whose careless score lies within the honest one's
+    interval.
+    """
     X, y = weak(np.random.default_rng(seed))
     pipeline = make_pipeline(SelectKBest(k=10), KNeighborsClassifier(5))
     return _outcome(raysel.audit(pipeline, X, y, inner=2, random_state=seed), True)
@@ -48,7 +52,9 @@ def nothing_selected(seed: int, _: Path) -> Outcome:
 
 
 def resampled(seed: int, _: Path) -> Outcome:
-    """Samples of noise, of which synthetic ones of the rare class are made before the nearest neighbours' folds."""
+    """Samples of noise, of which synthetic ones of the rare class are made before the nearest
+    neighbours' folds.
+    """
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((100, 6)), (np.arange(100) % 4 == 0).astype(int)
     pipeline = resampling_pipeline(SMOTE(random_state=seed), KNeighborsClassifier(5))

@@ -8,7 +8,9 @@ from trap import Data, StudyTrap, says
 
 
 def _shifted(rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:
-    """Noise of 1000 columns, 100 of them shifted by two batches, which are 70 % of one class each."""
+    """Noise of 1000 columns, 100 of them shifted by two batches, which are 70 % of one class
+    each.
+    """
     y = rng.permutation(np.arange(120) % 2)
     batch = np.where(rng.random(120) < 0.7, y, 1 - y)
     X = rng.standard_normal((120, 1000))

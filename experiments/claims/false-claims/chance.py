@@ -1,4 +1,6 @@
-"""Chance and defaults: noise that a constant or an order wins, a reference of straw, a quantity without an estimator."""
+"""Chance and defaults: noise that a constant or an order wins, a reference of straw, a quantity
+without an estimator.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from raysel.results.result import StudyResult
 
 
 def skewed_quantity(rng: np.random.Generator) -> Data:
-    """A skewed quantity that no feature tells, of which a regression with absolute error predicts the median."""
+    """A skewed quantity that no feature tells, of which a regression with absolute error
+    predicts the median.
+    """
     boosting = {"loss": "absolute_error", "n_estimators": 20}
     keys = {
         "solver": {"name": "sklearn.ensemble.GradientBoostingRegressor", "params": boosting},
@@ -27,7 +31,9 @@ def skewed_quantity(rng: np.random.Generator) -> Data:
 
 
 def percentage_errors(rng: np.random.Generator) -> Data:
-    """The same noise, scored in per cent of the quantity, predicted by a support vector regression."""
+    """The same noise, scored in per cent of the quantity, predicted by a support vector
+    regression.
+    """
     X, y, _ = skewed_quantity(rng)
     metric = "neg_mean_absolute_percentage_error"
     evaluation = {"estimator": "native", "metric": metric}
@@ -35,7 +41,9 @@ def percentage_errors(rng: np.random.Generator) -> Data:
 
 
 def rare_positives(rng: np.random.Generator) -> Data:
-    """Ten positives of 100 samples that no feature tells, one in each of ten test sets, scored by average precision."""
+    """Ten positives of 100 samples that no feature tells, one in each of ten test sets, scored
+    by average precision.
+    """
     keys = {
         "evaluation": {
             "estimator": "knn",
@@ -55,7 +63,9 @@ def _of_random_order(result: StudyResult) -> bool:
 
 
 def scaled_by_the_estimator(seed: int, _: Path) -> Outcome:
-    """A Pipeline that standardises the columns of wine and takes the nearest neighbour of all features."""
+    """A Pipeline that standardises the columns of wine and takes the nearest neighbour of all
+    features.
+    """
     X, y = load_wine(return_X_y=True)
     nearest = make_pipeline(StandardScaler(), KNeighborsClassifier(1))
     result = NestedSearch(nearest, random_state=seed).fit(X, y).study_
@@ -72,7 +82,9 @@ def without_estimator(_: np.random.Generator) -> Data:
 
 
 def _by_ridge(result: StudyResult) -> bool:
-    """Whether the estimator is that of quantities, in the record too, and its score that of a linear model."""
+    """Whether the estimator is that of quantities, in the record too, and its score that of a
+    linear model.
+    """
     return result.config["evaluation"]["estimator"] == "ridge" and result.test_mean > 0.4
 
 

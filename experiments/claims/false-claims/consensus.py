@@ -16,7 +16,9 @@ _GENES, _TELLING = 4000, 25
 
 
 def expression(seed: int) -> tuple[FloatArray, LabelArray]:
-    """Make 5 modules of 5 telling genes, and a batch that agrees with the class and shifts other genes."""
+    """Make 5 modules of 5 telling genes, and a batch that agrees with the class and shifts other
+    genes.
+    """
     generator = np.random.default_rng(seed)
     y = np.arange(160) % 2
     batch = np.where(generator.random(160) < 0.65, y, 1 - y)
@@ -29,7 +31,9 @@ def expression(seed: int) -> tuple[FloatArray, LabelArray]:
 
 
 def attempt(seed: int, _: Path) -> Outcome:
-    """Rank the genes on five folds, one of which has an l1 winner, and count those that tell among the first."""
+    """Rank the genes on five folds, one of which has an l1 winner, and count those that tell
+    among the first.
+    """
     X, y = expression(seed)
     splits = StratifiedKFold(5, shuffle=True, random_state=seed).split(X, y)
     penalties = [("l2", 0.003)] * 4 + [("l1", 0.1)]

@@ -1,4 +1,6 @@
-"""A quantity in disguise among the columns, subjects measured in turn, and values that are too small."""
+"""A quantity in disguise among the columns, subjects measured in turn, and values that are too
+small.
+"""
 
 from __future__ import annotations
 

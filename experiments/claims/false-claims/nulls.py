@@ -26,7 +26,9 @@ def time_series(rng: np.random.Generator) -> Data:
 
 
 def subjects(rng: np.random.Generator) -> Data:
-    """40 subjects of 6 adjacent rows each, without a column that names them, and a random label for each subject."""
+    """40 subjects of 6 adjacent rows each, without a column that names them, and a random label
+    for each subject.
+    """
     X = np.repeat(rng.standard_normal((40, 20)), 6, axis=0) + 0.3 * rng.standard_normal((240, 20))
     return X, np.repeat(rng.permutation(np.arange(40) % 2), 6), {}
 

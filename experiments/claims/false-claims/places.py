@@ -7,12 +7,15 @@ import pandas as pd
 from scipy.ndimage import gaussian_filter
 from trap import Data, StudyTrap, says
 
-#: Side of the map and of the blocks, standard deviation of the Gaussian that smooths it, all in pixels.
+#: Side of the map and of the blocks, standard deviation of the Gaussian that smooths it, all in
+#: pixels.
 SIDE, BLOCK, WIDTH = 60, 15, 8
 
 
 def pixels_in_blocks(rng: np.random.Generator) -> Data:
-    """600 pixels in any order: ten smooth bands, and a smooth class that they do not tell, in blocks of 15 x 15."""
+    """600 pixels in any order: ten smooth bands, and a smooth class that they do not tell, in
+    blocks of 15 x 15.
+    """
     fields = [gaussian_filter(rng.standard_normal((SIDE, SIDE)), WIDTH) for _ in range(11)]
     *bands, of_class = (field.ravel() / field.std() for field in fields)
     rows = rng.permutation(SIDE * SIDE)[:600]
@@ -37,14 +40,18 @@ def _drawn(rng: np.random.Generator, bands: np.ndarray, of_class: np.ndarray) ->
 
 
 def noisy_scene(rng: np.random.Generator) -> Data:
-    """30 bands, of which each is mostly noise, and a class as smooth as they are that they do not tell."""
+    """30 bands, of which each is mostly noise, and a class as smooth as they are that they do
+    not tell.
+    """
     *fields, of_class = (gaussian_filter(rng.standard_normal((SIDE, SIDE)), 6) for _ in range(31))
     bands = np.stack([field.ravel() / field.std() for field in fields], axis=1)
     return _drawn(rng, bands + 2 * rng.standard_normal(bands.shape), of_class.ravel())
 
 
 def mixed_scene(rng: np.random.Generator) -> Data:
-    """Ten bands that show the smooth field whose sign is the class, and noise: far pixels show as much as near ones."""
+    """Ten bands that show the smooth field whose sign is the class, and noise: far pixels show
+    as much as near ones.
+    """
     field = gaussian_filter(rng.standard_normal((SIDE, SIDE)), 6).ravel()
     bands = np.outer(field / field.std(), rng.standard_normal(10))
     return _drawn(rng, bands + rng.standard_normal(bands.shape), field)

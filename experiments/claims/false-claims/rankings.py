@@ -1,4 +1,6 @@
-"""Rankings: features that only the number of their columns puts first, and p values of single features."""
+"""Rankings: features that only the number of their columns puts first, and p values of single
+features.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _NUMBERS = 20
 
 
 def table(seed: int, folder: Path, shares: FloatArray, share_told: float) -> Path:
-    """Write 200 rows of noise with a text drawn with these shares, which tells in some of the rows."""
+    """Write 200 rows of noise with a text drawn with these shares, which tells in some of the
+    rows.
+    """
     rng = np.random.default_rng(seed)
     codes = rng.choice(len(shares), 200, p=shares)
     y = np.where(rng.random(200) < share_told, codes % 2, rng.integers(0, 2, 200))
@@ -34,7 +38,9 @@ def table(seed: int, folder: Path, shares: FloatArray, share_told: float) -> Pat
 def attempt(
     seed: int, folder: Path, solver: str, *, shares: FloatArray, share_told: float
 ) -> Outcome:
-    """Run the study that `raysel init` drafts, and count where the text column is first and in the stable set."""
+    """Run the study that `raysel init` drafts, and count where the text column is first and in
+    the stable set.
+    """
     config = {
         "name": "trap",
         "seed": seed,

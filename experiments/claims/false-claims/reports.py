@@ -1,4 +1,6 @@
-"""What public bug reports are of: copies among columns, times of events, single test samples, large integers, failures."""
+"""What public bug reports are of: copies among columns, times of events, single test samples,
+large integers, failures.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from raysel.core.errors import RayselError
 
 
 def copies(rng: np.random.Generator) -> Data:
-    """A feature that tells the class, five copies of it in other units, and ten that tell nothing."""
+    """A feature that tells the class, five copies of it in other units, and ten that tell
+    nothing.
+    """
     X, y = rng.standard_normal((120, 11)), np.arange(120) % 2
     X[:, 0] += 2 * y
     units = np.outer(X[:, 0], [1.8, -1.0, 1e-3, 5.0, 100.0])
@@ -75,7 +79,9 @@ _PAIRS = (
 
 
 def time_and_event(seed: int, folder: Path) -> Outcome:
-    """A table of the time of an event and whether it was seen, beside five genes; each seed has other names."""
+    """A table of the time of an event and whether it was seen, beside five genes; each seed has
+    other names.
+    """
     rng, (time, event) = np.random.default_rng(seed), _PAIRS[seed % len(_PAIRS)]
     genes = {f"gene{i}": rng.standard_normal(80) for i in range(5)}
     columns = {**genes, time: rng.exponential(900, 80).round(), event: rng.integers(2, size=80)}
@@ -90,7 +96,9 @@ def time_and_event(seed: int, folder: Path) -> Outcome:
 
 
 def failing_number(rng: np.random.Generator, numbers: tuple[int, ...]) -> Data:
-    """Three classes that two of ten features tell, by a discriminant of two components, which one feature has not."""
+    """Three classes that two of ten features tell, by a discriminant of two components, which
+    one feature has not.
+    """
     X, y = rng.standard_normal((90, 10)), np.arange(90) % 3
     X[:, :2] += 1.5 * np.eye(3, 2)[y]
     name = "sklearn.discriminant_analysis.LinearDiscriminantAnalysis"
@@ -100,7 +108,9 @@ def failing_number(rng: np.random.Generator, numbers: tuple[int, ...]) -> Data:
 
 
 def one_number_fails(seed: int, folder: Path) -> Outcome:
-    """The study with a number of features with which the estimator fails, and the one without it."""
+    """The study with a number of features with which the estimator fails, and the one without
+    it.
+    """
     fails, works = (
         StudyTrap(partial(failing_number, numbers=numbers), "", lambda _: True).study(
             seed, folder / str(len(numbers))

@@ -1,4 +1,6 @@
-"""Stability and mean ranks over the folds of one cross-validation against those over separate samples, simulated."""
+"""Stability and mean ranks over the folds of one cross-validation against those over separate
+samples, simulated.
+"""
 
 from __future__ import annotations
 
@@ -58,16 +60,19 @@ def main() -> None:
         covered_rank.append(np.abs(mean - true_rank) <= margin)
         spreads.append(sd)
     print(
-        f"{arguments.draws} draws of {arguments.samples} samples, {D} features, {folds} folds, top {TOP}"
+        f"{arguments.draws} draws of {arguments.samples} samples, {D} features, {folds} folds, top"
+        f" {TOP}"
     )
     print("| | folds of one sample | samples that share nothing |")
     print("|---|---|---|")
     print(f"| stability, mean | {np.mean(values):.2f} | {true_stability:.2f} |")
     print(
-        f"| SD of a feature's rank, mean | {np.mean(spreads):.2f} | {apart.std(axis=0, ddof=1).mean():.2f} |"
+        f"| SD of a feature's rank, mean | {np.mean(spreads):.2f} |"
+        f" {apart.std(axis=0, ddof=1).mean():.2f} |"
     )
     print(
-        f"| 95 % interval of the mean rank covers that of the right column | {np.mean(covered_rank):.2f} | .95 wanted |"
+        "| 95 % interval of the mean rank covers that of the right column |"
+        f" {np.mean(covered_rank):.2f} | .95 wanted |"
     )
 
 

@@ -1,4 +1,6 @@
-"""What is left of a batch by each way to take it out, how features of it rank, and what that costs."""
+"""What is left of a batch by each way to take it out, how features of it rank, and what that
+costs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from raysel.data.preparation.making import make_preparation
 from raysel.data.preparation.preparation import Preparation
 
 N, D, NEW, FOLDS = 160, 8000, 500, 4
-#: Five modules of five genes that tell the class, and the columns behind them that the batch shifts.
+#: Five modules of five genes that tell the class, and the columns behind them that the batch
+#: shifts.
 MODULES, GENES, TELLING, SHIFTED = 5, 5, 25, 800
 CORRELATION, EFFECT = 0.7, 1.0
 #: Numbers of best features in which features of the batch are counted.
@@ -82,7 +85,9 @@ def preparation(way: str) -> Preparation:
 
 
 class Ranked:
-    """A preparation and z-scores of training samples, and by each method the 25 best features with an SVM on them."""
+    """A preparation and z-scores of training samples, and by each method the 25 best features
+    with an SVM on them.
+    """
 
     def __init__(self, way: str, X: FloatArray, y: IntArray) -> None:
         self.preparation, self.scaler = preparation(way), StandardScaler()
@@ -109,7 +114,9 @@ class Ranked:
 def held_out(
     way: str, X: FloatArray, y: IntArray, batch: IntArray
 ) -> tuple[dict[str, float], float]:
-    """Mean score over the folds by each method, and balanced accuracy by which a linear SVM tells the batch."""
+    """Mean score over the folds by each method, and balanced accuracy by which a linear SVM
+    tells the batch.
+    """
     scores, recalls = [], []
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y):
         model = Ranked(way, X[train], y[train])

@@ -32,8 +32,12 @@ from planted_leaks import (
 )
 
 TABLES = ("iris", "wine", "breast_cancer", "digits")
-#: What is said of a data set without a leak, and is true of it: columns that tell nothing, equal images or flowers.
-TRUE = "tells nothing of the label|equal to another|nearly equal|separate the classes|different spreads|standard dev"
+#: What is said of a data set without a leak, and is true of it: columns that tell nothing, equal
+#: images or flowers.
+TRUE = (
+    "tells nothing of the label|equal to another|nearly equal|separate the classes|different"
+    " spreads|standard dev"
+)
 
 
 def twins(share: float, noise: float) -> Planting:
@@ -96,7 +100,9 @@ QUANTITIES: dict[str, Callable[[int], tuple[np.ndarray, np.ndarray]]] = {
 
 
 def heavy_tails(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """200 samples of 500 columns with Student's distribution of two degrees of freedom, five of which tell."""
+    """200 samples of 500 columns with Student's distribution of two degrees of freedom, five of
+    which tell.
+    """
     X = rng.standard_t(2, size=(200, 500))
     return X, X[:, :5].sum(axis=1) + rng.standard_t(2, size=200)
 
@@ -144,7 +150,9 @@ def clean(seeds: int) -> Iterator[tuple[str, Dataset]]:
 
 
 def pixels(seed: int, names: Sequence[str]) -> Dataset:
-    """400 pixels of a map, whose bands tell two classes and are no more alike near each other than elsewhere."""
+    """400 pixels of a map, whose bands tell two classes and are no more alike near each other
+    than elsewhere.
+    """
     rng = np.random.default_rng(seed)
     row, col = np.unravel_index(rng.permutation(3600)[:400], (60, 60))
     y = (row + col + 10 * rng.standard_normal(400) > 60).astype(int)

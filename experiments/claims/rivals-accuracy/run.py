@@ -1,9 +1,11 @@
-"""Feature selectors on faces and digits, with fixed parameters beside figures of other programs, and tuned.
+"""Feature selectors on faces and digits, with fixed parameters beside figures of other programs,
+and tuned.
 
-RAYSEL_DATA=<folder of ORL.npz and USPS.npz> OPENBLAS_NUM_THREADS=1 python run.py {fixed,tuned} [--output DIR]
+RAYSEL_DATA=<folder of ORL.npz and USPS.npz> OPENBLAS_NUM_THREADS=1 python run.py {fixed,tuned}
+[--output DIR]
 
-Each data set is one comparison; all studies are computed in this process. With the same --output they go on where they
-stopped.
+Each data set is one comparison; all studies are computed in this process. With the same --output
+they go on where they stopped.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ FIXED: dict[str, dict[str, Any]] = {
     "DFS 1": {"name": "dfs", "params": {"gamma": 1.0}},
     "GBR .01": {"name": "gbr", "params": {"alpha": 0.01}},
 }
-#: Accuracy and, at the first number of pixels, RED that other programs for the same formulas gave on other draws.
+#: Accuracy and, at the first number of pixels, RED that other programs for the same formulas gave
+#: on other draws.
 KNOWN: dict[str, dict[str, tuple[list[float], float | None]]] = {
     "ORL": {
         "random": ([0.798, 0.834, 0.859], 0.26),
@@ -147,7 +150,9 @@ def tuned(data: str, repeats: int) -> dict[str, Any]:
 
 
 def run(config: Mapping[str, Any], output: Path) -> tuple[ComparisonResult, float]:
-    """Run a comparison in this process, or resume it; give its result and the CPU seconds that it took."""
+    """Run a comparison in this process, or resume it; give its result and the CPU seconds that
+    it took.
+    """
     own = {
         "search.executor": "serial",
         "pictures": [],
@@ -164,9 +169,10 @@ def run(config: Mapping[str, Any], output: Path) -> tuple[ComparisonResult, floa
 def beside_known(data: str, found: ComparisonResult) -> list[dict[str, Any]]:
     """Mean and SD of each score over the draws, the known figure, and their difference.
 
-    The difference ``z`` is in units of the standard deviation of a difference of two means over as many draws, where
-    the known figure is taken to vary from draw to draw as ours does. The SD of a few draws is a poor estimate; that of
-    the selectors' accuracies is therefore taken over all selectors at the same number of pixels (root mean square).
+    The difference ``z`` is in units of the standard deviation of a difference of two means over as
+    many draws, where the known figure is taken to vary from draw to draw as ours does. The SD of a
+    few draws is a poor estimate; that of the selectors' accuracies is therefore taken over all
+    selectors at the same number of pixels (root mean square).
     """
     _, draws, sizes, sides = PROTOCOLS[data]
     scores = score_table(found).astype({"n_features": "float64"})

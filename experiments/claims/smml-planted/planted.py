@@ -1,9 +1,10 @@
-"""Precision of SMML's ranking of planted features and modalities, against the linear SVM with either penalty.
+"""Precision of SMML's ranking of planted features and modalities, against the linear SVM with
+either penalty.
 
 OPENBLAS_NUM_THREADS=1 python planted.py [DRAWS]
 
-Each method's parameters are chosen by its own mean score over four folds of 100 samples; its ranking is that of the
-fit to all 100, its score that on 1000 others.
+Each method's parameters are chosen by its own mean score over four folds of 100 samples; its
+ranking is that of the fit to all 100, its score that on 1000 others.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ def main() -> None:
             [*row[:3], *(f"{value:.6g}" for value in map(float, row[3:]))] for row in rows
         )
     print(
-        "| data | method | precision | modalities first | and only these | score |\n|---|---|---|---|---|---|"
+        "| data | method | precision | modalities first | and only these | score"
+        " |\n|---|---|---|---|---|---|"
     )
     for setting in SETTINGS:
         for method in methods():

@@ -1,4 +1,5 @@
-"""Whether a start of a lower objective selects better: SMR's default start beside the best of several, on new samples.
+"""Whether a start of a lower objective selects better: SMR's default start beside the best of
+several, on new samples.
 
 Run: RAYSEL_DATA=<folder> python experiments/claims/smr-start/accuracy.py [number of draws]
 """
@@ -54,7 +55,8 @@ def judged(model, X, y, X_test, y_test):
 
 
 def compared(data, rank, alpha):
-    """Of the start of the lowest objective less the default: relative objective, two accuracies; and a correlation.
+    """Of the start of the lowest objective less the default: relative objective, two accuracies;
+    and a correlation.
 
     The correlation is over the starts, of their objectives and the accuracy of 1-NN.
     """
@@ -72,7 +74,9 @@ def compared(data, rank, alpha):
 
 
 def main(n_draws=4):
-    """Print a line a data set: means over draws, ranks and alphas, with standard errors over the draws."""
+    """Print a line a data set: means over draws, ranks and alphas, with standard errors over the
+    draws.
+    """
     warnings.simplefilter("ignore")  # fits end by max_iter
     rows = {}
     for draw in range(n_draws):

@@ -1,4 +1,5 @@
-"""What a further start would be worth: rules that compare starts after some iterations, against the best of 10 random ones.
+"""What a further start would be worth: rules that compare starts after some iterations, against the
+best of 10 random ones.
 
 Run: RAYSEL_DATA=<folder> python experiments/claims/smr-start/glances.py
 """
@@ -18,7 +19,8 @@ from raysel.numerics.tensor_factors import leading_factors, tensor_samples
 from raysel.solvers.smr.updates import accelerated_steps, continuation, unit_weight
 
 N_ITERATIONS, N_RANDOM, N_LS21 = 30, 10, 8
-#: Of each rule the starts that follow the first, and after how many iterations the lowest objective is taken.
+#: Of each rule the starts that follow the first, and after how many iterations the lowest objective
+#: is taken.
 RULES = {
     "the first start alone": ((), 1),
     "a random start alone": (("random",), 0),
@@ -42,7 +44,9 @@ def settings():
 
 
 def paths(X, y, rank, alpha):
-    """Objectives after each iteration from the default's two starts for p = 1, and from random ones."""
+    """Objectives after each iteration from the default's two starts for p = 1, and from random
+    ones.
+    """
     flat, shape = X.reshape(len(X), -1), X.shape[1:]
     data = SMR(shape).prepare(flat, y)
     penalty = Penalty(alpha * data.penalty_unit(1), 1.0, 1e-10 * data.coefficient_unit() ** 2)

@@ -1,6 +1,8 @@
-"""SMR's default start beside random ones, by the objective that each ends at, on kinds of data unlike each other.
+"""SMR's default start beside random ones, by the objective that each ends at, on kinds of data
+unlike each other.
 
-Run: RAYSEL_DATA=<folder> python experiments/claims/smr-start/random_starts.py [number of random starts]
+Run: RAYSEL_DATA=<folder> python experiments/claims/smr-start/random_starts.py [number of random
+starts]
 """
 
 import os
@@ -51,7 +53,9 @@ def data_sets():
 
 
 def compared(X, y, rank, n_random):
-    """Ends of the random starts relative to the default's, best features shared with the best, CPU times."""
+    """Ends of the random starts relative to the default's, best features shared with the best,
+    CPU times.
+    """
     flat = X.reshape(len(X), -1)
     before = time.thread_time()
     model = SMR(X.shape[1:], 0.1, rank, max_iter=30).fit(flat, y)
@@ -77,8 +81,9 @@ def main(n_random=20):
             excess, shared, cost = compared(X, y, rank, n_random)
             size = " x ".join(map(str, X.shape))
             print(
-                f"| {name} | {size} | {rank} | {(excess < 0).sum()} of {n_random} | {excess.min():+.2%} "
-                f"| {np.median(excess):+.2%} | {excess[:3].min():+.2%} | {shared} of {TOP} | {cost:.2f} |",
+                f"| {name} | {size} | {rank} | {(excess < 0).sum()} of {n_random} |"
+                f" {excess.min():+.2%} | {np.median(excess):+.2%} | {excess[:3].min():+.2%} |"
+                f" {shared} of {TOP} | {cost:.2f} |",
                 flush=True,
             )
 

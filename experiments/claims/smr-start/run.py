@@ -50,7 +50,9 @@ def matrices():
 
 
 def arrays():
-    """Likewise planted blocks of 8 x 8 x 6, and eight orientations at 32 x 32 places of eight outdoor classes."""
+    """Likewise planted blocks of 8 x 8 x 6, and eight orientations at 32 x 32 places of eight
+    outdoor classes.
+    """
     blocks, _ = make_tensor_classification(n_per_class=30, random_state=0)
     with np.load(Path(os.environ["RAYSEL_DATA"]) / "LSP_sift_128x85.npz") as file:
         X, y = file["X"], file["y"]
@@ -64,10 +66,11 @@ def arrays():
 
 
 def data_sets(draw, kind):
-    """Name, X, y and shape: at most 10 classes of 10 samples each, 20 of the digits, 15 of the blocks.
+    """Name, X, y and shape: at most 10 classes of 10 samples each, 20 of the digits, 15 of the
+    blocks.
 
-    Draw 0 takes the first classes and samples, any other draws at random from the samples left over, and from the
-    classes left over where there are enough.
+    Draw 0 takes the first classes and samples, any other draws at random from the samples left
+    over, and from the classes left over where there are enough.
     """
     for name, (X, y, per_class) in {"matrices": matrices, "arrays": arrays}[kind]().items():
         classes, skipped = np.unique(y), 0
@@ -85,7 +88,9 @@ def data_sets(draw, kind):
 
 
 def former_start(data, shape, rank, penalty):
-    """Coefficients after each iteration from the former default: 8 LS21 steps at the penalty, then the rank is cut."""
+    """Coefficients after each iteration from the former default: 8 LS21 steps at the penalty,
+    then the rank is cut.
+    """
     c = len(data.Y)
     fitted = ((data.XY @ data.X) ** 2).sum()
     first = l2p_weights(
@@ -100,7 +105,9 @@ def former_start(data, shape, rank, penalty):
 
 
 def followed(objectives, n_iterations):
-    """The objective after so many iterations, or the last where there are fewer, and the CPU seconds they took."""
+    """The objective after so many iterations, or the last where there are fewer, and the CPU
+    seconds they took.
+    """
     started = time.thread_time()
     *_, last = islice(objectives, n_iterations)
     return last, time.thread_time() - started
@@ -127,14 +134,17 @@ def compared(draw, n_iterations, kind):
 
 
 def summary(rows):
-    """Print one line a data set and p: how often and how far above the best of the others, and the cost."""
+    """Print one line a data set and p: how often and how far above the best of the others, and
+    the cost.
+    """
     for name, p in dict.fromkeys((row[0], row[1]) for row in rows):
         ratios, costs = np.array([row[-2:] for row in rows if (row[0], row[1]) == (name, p)]).T
         others = np.array([row[4:7] for row in rows if (row[0], row[1]) == (name, p)])
         worst = (others / others.min(axis=1, keepdims=True)).max(axis=0)
         print(
-            f"| {name} | {p} | {' | '.join(f'{w:.2f}' for w in worst)} | {ratios.max():.3f} | {ratios.mean():.3f}"
-            f" | {(ratios > 1.02).sum()} of {len(ratios)} | {np.median(costs):.1f} |"
+            f"| {name} | {p} | {' | '.join(f'{w:.2f}' for w in worst)} | {ratios.max():.3f} |"
+            f" {ratios.mean():.3f} | {(ratios > 1.02).sum()} of {len(ratios)} |"
+            f" {np.median(costs):.1f} |"
         )
     for title, chosen in (
         ("p < 1", [row for row in rows if row[1] < 1]),
@@ -144,9 +154,9 @@ def summary(rows):
         misses = (others > 1.02 * others.min(axis=1, keepdims=True)).sum(axis=0)
         ratios, costs = np.array([row[-2:] for row in chosen]).T
         print(
-            f"{title}: above 1.02 in {(ratios > 1.02).sum()} of {len(ratios)} (ls21, identity, random: {misses}),"
-            f" largest {ratios.max():.3f}, mean {ratios.mean():.3f};"
-            f" CPU time {np.median(costs):.2f} in the median, {costs.max():.1f} at most"
+            f"{title}: above 1.02 in {(ratios > 1.02).sum()} of {len(ratios)} (ls21, identity,"
+            f" random: {misses}), largest {ratios.max():.3f}, mean {ratios.mean():.3f}; CPU time"
+            f" {np.median(costs):.2f} in the median, {costs.max():.1f} at most"
         )
 
 

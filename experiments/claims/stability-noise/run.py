@@ -1,4 +1,6 @@
-"""Stability of rankings over the folds of a cross-validation beside the level of noise, with and without a signal."""
+"""Stability of rankings over the folds of a cross-validation beside the level of noise, with and
+without a signal.
+"""
 
 from __future__ import annotations
 

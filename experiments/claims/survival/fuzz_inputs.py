@@ -1,4 +1,5 @@
-"""Fuzzer of configurations and data files: each damaged file must be taken, or refused in a sentence.
+"""Fuzzer of configurations and data files: each damaged file must be taken, or refused in a
+sentence.
 
 The long form (see README.md):  python experiments/claims/survival/fuzz_inputs.py --minutes 10
 """

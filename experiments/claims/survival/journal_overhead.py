@@ -58,8 +58,9 @@ def main() -> None:
     for what, seconds in (("journal", written), ("resume's reading", read)):
         middle = statistics.median(seconds)
         print(
-            f"{what}: {middle / TRIALS * 1000:.2f} ms a trial of {study.n_inner} fits x {ITERATIONS} iterations, "
-            f"{middle / (fits * FIT_SECONDS):.3%} of {fits} fits of {FIT_SECONDS} s"
+            f"{what}: {middle / TRIALS * 1000:.2f} ms a trial of {study.n_inner} fits x"
+            f" {ITERATIONS} iterations, {middle / (fits * FIT_SECONDS):.3%} of {fits} fits of"
+            f" {FIT_SECONDS} s"
         )
 
 

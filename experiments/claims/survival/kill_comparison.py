@@ -1,10 +1,12 @@
-"""Kill a comparison at random moments, resume it each time, and compare the end with that of an undisturbed run.
+"""Kill a comparison at random moments, resume it each time, and compare the end with that of an
+undisturbed run.
 
-A driver is killed within the time that the undisturbed run took after its first record; where one ends before, the
-comparison is begun again in an empty folder.
+A driver is killed within the time that the undisturbed run took after its first record; where one
+ends before, the comparison is begun again in an empty folder.
 
-python experiments/claims/survival/kill_comparison.py                                          # on Ray
-python experiments/claims/survival/kill_comparison.py digits-compare --set search.executor=serial
+python experiments/claims/survival/kill_comparison.py                                          # on
+Ray python experiments/claims/survival/kill_comparison.py digits-compare --set
+search.executor=serial
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ def runs(store: Path) -> dict[str, tuple[str, str, int | None]]:
 
 
 def check_kept(before: dict, after: dict) -> None:
-    """Stop unless each run of a trial or refit that had ended is there with the id and the end that it had."""
+    """Stop unless each run of a trial or refit that had ended is there with the id and the end
+    that it had.
+    """
     for key, run in before.items():
         kept = (
             run[1] in ("FINISHED", "FAILED") and key != "comparison" and not key.endswith(" study")
@@ -68,7 +72,9 @@ def check_kept(before: dict, after: dict) -> None:
 
 
 def result(path: Path) -> dict:
-    """All that a comparison found, but for times: its files as bytes, its table, and the members' records."""
+    """All that a comparison found, but for times: its files as bytes, its table, and the
+    members' records.
+    """
     found = open_comparison(path)
     records = {}
     for member in found.members:
@@ -151,7 +157,8 @@ def main() -> None:
                 f"different: {different}, runs missing or too many: {set(after) ^ expected}"
             )
         print(
-            f"{killed} kills: the same tables, tests, trials and refits to the last bit, {len(after)} runs, each once"
+            f"{killed} kills: the same tables, tests, trials and refits to the last bit,"
+            f" {len(after)} runs, each once"
         )
 
 
@@ -167,7 +174,9 @@ def _run_undisturbed(path: Path, process: subprocess.Popen[bytes]) -> float:
 
 
 def _wait_for_a_record(path: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait until this driver has written to a member's journal, so that a slow start is not all that is killed."""
+    """Wait until this driver has written to a member's journal, so that a slow start is not all
+    that is killed.
+    """
     before = {journal: journal.stat().st_size for journal in path.glob("*/journal.jsonl")}
     while process.poll() is None:
         if any(

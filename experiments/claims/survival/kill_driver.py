@@ -1,6 +1,8 @@
-"""Kill a study's driver again and again, resume it each time, and compare the end with that of an undisturbed run.
+"""Kill a study's driver again and again, resume it each time, and compare the end with that of an
+undisturbed run.
 
-A driver is killed within the time that the undisturbed run took; where one ends before, the study is begun again.
+A driver is killed within the time that the undisturbed run took; where one ends before, the study
+is begun again.
 
 The long form, on ORL (see README.md):  python experiments/claims/survival/kill_driver.py --kills 20
 """
@@ -137,7 +139,8 @@ def main() -> None:
                     killed += 1
                     now = runs(wild)
                     print(
-                        f"kill {killed}: the journal holds {dict(kinds(study))}, MLflow {len(now)} runs",
+                        f"kill {killed}: the journal holds {dict(kinds(study))}, MLflow {len(now)}"
+                        " runs",
                         flush=True,
                     )
                     same_runs_as(last, now)
@@ -160,10 +163,12 @@ def main() -> None:
         )
         if different or states != expected:
             raise SystemExit(
-                f"different: {different}, runs missing, too many or of another state: {states ^ expected}"
+                f"different: {different}, runs missing, too many or of another state:"
+                f" {states ^ expected}"
             )
         print(
-            f"{killed} kills: the same trials, refits, scores, ranking and picture to the last bit, {len(after)} runs"
+            f"{killed} kills: the same trials, refits, scores, ranking and picture to the last bit,"
+            f" {len(after)} runs"
         )
 
 

@@ -1,4 +1,6 @@
-"""Precision on planted blocks: how many of the cells that tell the classes apart are among as many of the best."""
+"""Precision on planted blocks: how many of the cells that tell the classes apart are among as
+many of the best.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,12 @@ from raysel.evaluation.splitters import split
 from raysel.numerics.rankings import descending_order
 
 SHAPE, BLOCK = (8, 8, 6), (3, 3, 2)
-#: Standard deviation of the noise, where the mean square of a class in the block is 1; samples of each of three
-#: classes; rank of the blocks; draws.
+#: Standard deviation of the noise, where the mean square of a class in the block is 1; samples of
+#: each of three classes; rank of the blocks; draws.
 NOISES, PER_CLASS, RANKS, DRAWS = (0.7, 1.0, 1.4), (10, 20, 40), (1, 3), 20
 ALPHAS, TRIED_RANKS = (0.03, 0.1, 0.3), (1, 3)
-#: Columns of the result that are precisions; that of the matrices is of the one that the inner folds choose.
+#: Columns of the result that are precisions; that of the matrices is of the one that the inner
+#: folds choose.
 ORDER_3, ORDER_2, VECTOR = "SMR order 3", "SMR order 2", "SMR of vectors"
 METHODS = (ORDER_3, ORDER_2, VECTOR, "RFS", "Fisher score")
 UNFOLDINGS = tuple(f"order 2, axis {axis}" for axis in (1, 2, 3))
@@ -57,7 +60,9 @@ def planted(
     alphas: Sequence[float],
     ranks: Sequence[int],
 ) -> Iterator[Row]:
-    """Yield a row: the precision of each method, with the parameters that three inner folds choose."""
+    """Yield a row: the precision of each method, with the parameters that three inner folds
+    choose.
+    """
     started = time.process_time()
     data, mask = make_tensor_classification(
         SHAPE, BLOCK, 3, per_class, rank, noise, random_state=draw
@@ -77,7 +82,9 @@ def planted(
 def chosen(
     listed: Sequence[Any], X: FloatArray, y: IntArray, folds: Sequence[tuple[IntArray, IntArray]]
 ) -> tuple[Any, float]:
-    """Return the model of the best mean accuracy of its own prediction, ties to the simpler, and that accuracy."""
+    """Return the model of the best mean accuracy of its own prediction, ties to the simpler, and
+    that accuracy.
+    """
     if len(listed) == 1:
         return listed[0], np.nan
     scores = np.zeros(len(listed))

@@ -1,4 +1,6 @@
-"""Nested comparisons on two real sets of samples of order 3: colour moments, and orientations of scenes."""
+"""Nested comparisons on two real sets of samples of order 3: colour moments, and orientations of
+scenes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ OWN = "SMR order 3"
 
 
 def colour_moments(file: Mapping[str, Any]) -> Samples:
-    """Means and variances of L, U and V on a grid of 7 x 7, (n, 6, 7, 7), of the images with exactly one label."""
+    """Means and variances of L, U and V on a grid of 7 x 7, (n, 6, 7, 7), of the images with
+    exactly one label.
+    """
     labels = np.asarray(file["Y"])
     one = labels.sum(axis=1) == 1
     views = [np.asarray(file[f"view_{i}"])[one].reshape(-1, 7, 7) for i in range(6)]
@@ -29,7 +33,8 @@ def colour_moments(file: Mapping[str, Any]) -> Samples:
 def orientations(file: Mapping[str, Any]) -> Samples:
     """Eight orientations at 32 x 32 places, (n, 32, 32, 8), of the eight outdoor classes.
 
-    Of a descriptor's 85 patches the last 64 are 8 x 8 row by row; its 128 values are 4 x 4 cells of 8 orientations.
+    Of a descriptor's 85 patches the last 64 are 8 x 8 row by row; its 128 values are 4 x 4 cells of
+    8 orientations.
     """
     outdoor = np.asarray(file["y"]) < 8
     patches = np.asarray(file["X"])[outdoor][:, :, 21:85].reshape(-1, 4, 4, 8, 8, 8)
@@ -124,7 +129,9 @@ def compared(experiment: Experiment, name: str) -> Any:
 
 
 def measure(experiment: Experiment, name: str) -> pd.DataFrame:
-    """One row a member: its score on the test samples, its difference to SMR of order 3, and the CPU time of a fit."""
+    """One row a member: its score on the test samples, its difference to SMR of order 3, and the
+    CPU time of a fit.
+    """
     comparison = compared(experiment, name)
     rows = []
     for member in comparison.members:

@@ -1,9 +1,11 @@
-"""When it pays that SMR takes samples of order 3 as they are: on planted blocks, and on two real sets.
+"""When it pays that SMR takes samples of order 3 as they are: on planted blocks, and on two real
+sets.
 
 Run: RAYSEL_DATA=<folder> python -m experiments.claims.tensors.run [--fast] [--output DIR]
 
-What an earlier run finished in the same output is not computed again. Without ``--fast`` results, table, figure and
-README are written beside this file; with it, few draws and configurations, into the output.
+What an earlier run finished in the same output is not computed again. Without ``--fast`` results,
+table, figure and README are written beside this file; with it, few draws and configurations, into
+the output.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from raysel.core.errors import RayselError
 
 @contextmanager
 def timed(experiment: Experiment, part: str) -> Iterator[None]:
-    """Add the minutes of a part, over all runs that computed some of it, to cost.csv of the output."""
+    """Add the minutes of a part, over all runs that computed some of it, to cost.csv of the
+    output.
+    """
     path, started = experiment.output / "cost.csv", time.monotonic()
     try:
         yield

@@ -28,7 +28,10 @@ from experiments.protocol import LEVEL
 from experiments.report import STYLE, digits, markdown, p_value, panels, write_figure
 from raysel.numerics.inference import holm
 
-COMMAND = "    RAYSEL_DATA=<folder> python -m experiments.claims.tensors.run    # resumes what an earlier run left"
+COMMAND = (
+    "    RAYSEL_DATA=<folder> python -m experiments.claims.tensors.run    # resumes what an earlier"
+    " run left"
+)
 COST = """RAYSEL_DATA is the folder of Scene_multilabel.npz and LSP_sift_128x85.npz. It took {took}, with two processes
 of one thread. `--fast` is a form of seconds, with few draws and configurations."""
 BLOCKS = """**Planted blocks.** Samples of {shape} cells, and three classes whose means differ in a block of {block}
@@ -68,7 +71,9 @@ def machine() -> str:
 
 
 def write(folder: Path) -> None:
-    """Write table.md, README.md and the figure as SVG and PNG; the same results give the same bytes."""
+    """Write table.md, README.md and the figure as SVG and PNG; the same results give the same
+    bytes.
+    """
     write_texts(folder)
     with rc_context(STYLE):
         write_figure(folder / "figure", figure(pd.read_csv(folder / "planted.csv")))
@@ -103,7 +108,9 @@ def interval(values: pd.Series) -> tuple[float, float]:
 
 
 def differences(blocks: pd.DataFrame) -> pd.DataFrame:
-    """Precision of order 3 less that of each rival, in each setting: mean, half of its 95 % interval, P by Holm."""
+    """Precision of order 3 less that of each rival, in each setting: mean, half of its 95 %
+    interval, P by Holm.
+    """
     rows = [
         {**dict(zip(SETTING, setting, strict=True)), "rival": rival, "mean": less.mean()}
         | dict(zip(("half", "p"), interval(less), strict=True))
@@ -159,7 +166,9 @@ def figure(blocks: pd.DataFrame) -> Figure:
 
 
 def block_table(blocks: pd.DataFrame) -> pd.DataFrame:
-    """A line a setting: mean precision of each method, and what order 3 gains on the two nearest rivals."""
+    """A line a setting: mean precision of each method, and what order 3 gains on the two nearest
+    rivals.
+    """
     pairs = differences(blocks).set_index([*SETTING, "rival"])
     lines = []
     for setting, own in blocks.groupby(SETTING):
@@ -177,7 +186,9 @@ def block_table(blocks: pd.DataFrame) -> pd.DataFrame:
 
 
 def real_table(rows: pd.DataFrame) -> str:
-    """A line a member: accuracy, difference to order 3 with its interval and test, cells, CPU time."""
+    """A line a member: accuracy, difference to order 3 with its interval and test, cells, CPU
+    time.
+    """
     lines = []
     for _, row in rows.iterrows():
         line = {
@@ -189,7 +200,10 @@ def real_table(rows: pd.DataFrame) -> str:
         less = (
             ""
             if pd.isna(row.get("lower"))
-            else f"{signed(row['difference'], 3)} [{signed(row['lower'], 3)}, {signed(row['upper'], 3)}]"
+            else (
+                f"{signed(row['difference'], 3)} [{signed(row['lower'], 3)},"
+                f" {signed(row['upper'], 3)}]"
+            )
         )
         line |= {"less SMR order 3, 95 % interval": less}
         line |= {"test": "" if pd.isna(row.get("p")) else f"{p_value(row['p'])} ({row['test']})"}
@@ -247,7 +261,9 @@ def wrapped(text: str) -> str:
 
 
 def block_sentence(blocks: pd.DataFrame) -> str:
-    """Say how far order 3 is ahead of each rival, and of the best one where: the settings where most and least."""
+    """Say how far order 3 is ahead of each rival, and of the best one where: the settings where
+    most and least.
+    """
     pairs = differences(blocks)
     overall = []
     for rival in METHODS[1:]:
@@ -279,11 +295,11 @@ def block_sentence(blocks: pd.DataFrame) -> str:
         where.append(f"noise is strong ({signed(by_noise.iloc[-1])} at {by_noise.index[-1]:g})")
     pays = f"It pays where {' or '.join(where)}." if where else "It pays in none of these settings."
     return (
-        f"{pays} Of a planted block SMR of order 3 finds more than {', '.join(overall)}, as the mean over "
-        f"{len(gains)} settings. Against the rival that finds most in a setting it gains {', '.join(marginal)}. It is "
-        f"ahead of all in {(gains > 0).sum()} of {len(gains)} settings, and of each with P < .05 by Holm in "
-        f"{apart.sum()}. It gains most at {most}, and least at {least}, where the "
-        f"{rivals.loc[gains.idxmin()].idxmax()} finds most."
+        f"{pays} Of a planted block SMR of order 3 finds more than {', '.join(overall)}, as the"
+        f" mean over {len(gains)} settings. Against the rival that finds most in a setting it gains"
+        f" {', '.join(marginal)}. It is ahead of all in {(gains > 0).sum()} of {len(gains)}"
+        f" settings, and of each with P < .05 by Holm in {apart.sum()}. It gains most at {most},"
+        f" and least at {least}, where the {rivals.loc[gains.idxmin()].idxmax()} finds most."
     )
 
 
@@ -298,10 +314,10 @@ def real_sentence(name: str, rows: pd.DataFrame) -> str:
     best = others["score"].idxmax()
     gain = "no gain" if not better[unfolded.index].all() else "a gain on every unfolding"
     return (
-        f"On the {name} there is {gain}: order 3 has {digits(scored.loc[OWN, 'score'])}, the unfoldings "
-        f"{', '.join(digits(value) for value in unfolded['score'])}, and most {best}, "
-        f"{digits(others.loc[best, 'score'])}. It is better (P < .05) than {listed(others.index[better])}, and worse "
-        f"than {listed(others.index[worse])}."
+        f"On the {name} there is {gain}: order 3 has {digits(scored.loc[OWN, 'score'])}, the"
+        f" unfoldings {', '.join(digits(value) for value in unfolded['score'])}, and most {best},"
+        f" {digits(others.loc[best, 'score'])}. It is better (P < .05) than"
+        f" {listed(others.index[better])}, and worse than {listed(others.index[worse])}."
     )
 
 

@@ -1,4 +1,6 @@
-"""SMR of order 2 on samples of any order: the cells of a sample as a matrix whose rows run along one axis."""
+"""SMR of order 2 on samples of any order: the cells of a sample as a matrix whose rows run along
+one axis.
+"""
 
 from __future__ import annotations
 

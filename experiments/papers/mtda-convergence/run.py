@@ -68,21 +68,28 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         steps = np.concatenate([np.diff(one) for one in starts])
         ends = np.array([one[-1] for one in starts])
         falls[p, method] = float(np.mean(steps < -FALL))
-        lines.append({
-            "p": p, "method": method, "starts": len(starts),
-            "iterations that lower the objective": f"{100 * falls[p, method]:.0f} % of {len(steps)}",
-            "objective at the end": f"{ends.mean():.6f}",
-            "lowest and highest end": f"{ends.min():.6f}, {ends.max():.6f}",
-        })  # fmt: skip
+        lines.append(
+            {
+                "p": p,
+                "method": method,
+                "starts": len(starts),
+                "iterations that lower the objective": (
+                    f"{100 * falls[p, method]:.0f} % of {len(steps)}"
+                ),
+                "objective at the end": f"{ends.mean():.6f}",
+                "lowest and highest end": f"{ends.min():.6f}, {ends.max():.6f}",
+            }
+        )  # fmt: skip
     printed = [value for (_, method), value in falls.items() if method in ("printed", "literal")]
     corrected = [
         value for (_, method), value in falls.items() if method in ("exact", "alternating")
     ]
     text = (
-        f"Of the iterations of the printed updates {100 * min(printed):.0f} to {100 * max(printed):.0f} % lower the "
-        f"objective, of the corrected ones {100 * max(corrected):.0f} %. One draw of p training images a person, d = "
-        f"{SIZE}; the literal form in the whole space with d' = {WIDTH}, the others in the range of the total scatter. "
-        "Exact is Newton's method, which needs no start."
+        f"Of the iterations of the printed updates {100 * min(printed):.0f} to"
+        f" {100 * max(printed):.0f} % lower the objective, of the corrected ones"
+        f" {100 * max(corrected):.0f} %. One draw of p training images a person, d = {SIZE}; the"
+        f" literal form in the whole space with d' = {WIDTH}, the others in the range of the total"
+        " scatter. Exact is Newton's method, which needs no start."
     )
     return Report(
         title="MTDA's objective by iteration",
@@ -91,7 +98,10 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         optimistic=f"{100 * min(printed):.0f} % of the printed iterations descend at the best p",
         honest=f"{100 * float(np.mean(printed)):.0f} % of the printed iterations descend",
         verdict="holds" if max(printed) == 0 else "does not hold",
-        rule="Holds if no iteration of the printed updates lowers the objective, at any p and from any start.",
+        rule=(
+            "Holds if no iteration of the printed updates lowers the objective, at any p and from"
+            " any start."
+        ),
         text=text,
         table=markdown(pd.DataFrame(lines)),
         figure=lambda: draw(results),

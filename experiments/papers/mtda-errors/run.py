@@ -1,4 +1,6 @@
-"""MTDA, Table 2: error of the nearest neighbour on three face sets, task by task, against single-task methods."""
+"""MTDA, Table 2: error of the nearest neighbour on three face sets, task by task, against
+single-task methods.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def literal(*, files: Row, per_person: int, draw: int, size: int) -> Iterator[Ro
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
-    """Optimistic and honest accuracy of every method on every task, for each number of training images."""
+    """Optimistic and honest accuracy of every method on every task, for each number of training
+    images.
+    """
     files = faces.paths(experiment)
     draws = 2 if experiment.fast else 20
     tables = []
@@ -121,9 +125,9 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         parts += [f"## {data}: errors, lower is better", markdown(pd.DataFrame(lines))]
         chosen, v = rows[rows["at"] == "chosen"].set_index("method"), verdicts[data]
         sentences.append(
-            f"{data}: MTDA has the error {digits(1 - v.method)}, the best other by inner score, {v.best_other}, "
-            f"{digits(1 - v.other)} ({p_value(v.p)} "
-            f"by Holm, for these {chosen.loc[METHOD, 'runs']:.0f} draws; mean over tasks)"
+            f"{data}: MTDA has the error {digits(1 - v.method)}, the best other by inner score,"
+            f" {v.best_other}, {digits(1 - v.other)} ({p_value(v.p)} by Holm, for these"
+            f" {chosen.loc[METHOD, 'runs']:.0f} draws; mean over tasks)"
         )
     means = {
         data: rows[(rows["method"] == METHOD) & (rows["at"] == "chosen")].iloc[0]
@@ -133,7 +137,10 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     best = pd.Series({key: value for key, value in printed.items() if key[1] == "LDA-tr"})
     return Report(
         title="MTDA on three face sets",
-        claim="MTDA has the smallest error on every task, at every number of training images (Table 2).",
+        claim=(
+            "MTDA has the smallest error on every task, at every number of training images"
+            " (Table 2)."
+        ),
         published=f"mean error {digits(float(np.mean(mtda)))}, LDA-tr {digits(float(best.mean()))}",
         optimistic="mean error "
         + ", ".join(
@@ -153,9 +160,9 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
             METHOD, verdicts, pd.Series({data: row["optimistic"] for data, row in means.items()})
         ),
         text="; ".join(sentences)
-        + ". Errors of the nearest neighbour; a task's figures are those of the configuration "
-        "that its own inner scores choose, the mean over tasks of one configuration for all. PIE is the frontal "
-        "stand-in.",
+        + ". Errors of the nearest neighbour; a task's figures are those of the configuration that"
+        " its own inner scores choose, the mean over tasks of one configuration for all. PIE is"
+        " the frontal stand-in.",
         table="\n\n".join(parts),
         figure=lambda: draw(of_each),
     )

@@ -1,4 +1,6 @@
-"""MTDA, Fig. 2: the error over d', the dimension of the common space, as the paper's Table 1 computes it."""
+"""MTDA, Fig. 2: the error over d', the dimension of the common space, as the paper's Table 1
+computes it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def literal(
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
-    """Errors of each task, p, d, d' and draw of the null directions, over the draws of the training sets."""
+    """Errors of each task, p, d, d' and draw of the null directions, over the draws of the
+    training sets.
+    """
     files = faces.paths(experiment)
     widths = [width for width in WIDTHS if width <= faces.n_pixels(files)] or [
         faces.n_pixels(files)
@@ -72,12 +76,13 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     insensitive = moved < of_draws
     within = results.groupby(["data", "per_person", "size", "width"])["mean"].agg(np.ptp)
     text = (
-        f"Between d' = {results['width'].min()} and {results['width'].max()} the mean error moves by "
-        f"{digits(moved, 4)}; another draw of the training images moves an error by {digits(of_draws, 4)} (SD, median "
-        f"over the rows), other null directions by up to {digits(within.max())}. The least mean error is "
-        f"{digits(means.min())} (d' = {best}, d = {size}).{_explained(results)} Mean over "
-        f"{int(results['runs'].max())} draws of p training images a person, in brackets the range over "
-        f"{results['seed'].nunique()} draws of the null directions."
+        f"Between d' = {results['width'].min()} and {results['width'].max()} the mean error moves"
+        f" by {digits(moved, 4)}; another draw of the training images moves an error by"
+        f" {digits(of_draws, 4)} (SD, median over the rows), other null directions by up to"
+        f" {digits(within.max())}. The least mean error is {digits(means.min())} (d' = {best}, d ="
+        f" {size}).{_explained(results)} Mean over {int(results['runs'].max())} draws of p training"
+        f" images a person, in brackets the range over {results['seed'].nunique()} draws of the"
+        " null directions."
     )
     return Report(
         title="MTDA over the width d' of the common space",
@@ -87,9 +92,9 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         honest=f"{digits(means.mean())} mean error over d'",
         verdict="holds" if insensitive and best in BEST else "does not hold",
         rule=(
-            "Holds if d' moves the mean error over p, d and tasks less than another draw of the training images moves "
-            f"one error (SD over the draws, median over the rows), and if the least mean error is at {BEST[0]} or "
-            f"{BEST[1]}."
+            "Holds if d' moves the mean error over p, d and tasks less than another draw of the"
+            " training images moves one error (SD over the draws, median over the rows), and if"
+            f" the least mean error is at {BEST[0]} or {BEST[1]}."
         ),
         text=text,
         table=markdown(pd.DataFrame(lines)),
@@ -107,12 +112,13 @@ def _explained(results: pd.DataFrame) -> str:
     at = results[results["per_person"] == 5].pivot_table("mean", ["data", "size"], "width")
     falls = int((at[500] < at[400]).sum())
     return (
-        f" All of that is p = 5 at d' = 500; over p = 2 to 4 the mean moves by {digits(np.ptp(rest), 4)}. There alone "
-        f"the ratio is below 1 ({results['ratio'].min():.5f}). ORL has 28 x 23 = 644 pixels and 200 - 40 = 160 "
-        "directions of scatter within its persons at p = 5, so that 484 have none, fewer than d'. Up to 484 the "
-        "d' directions can all be without scatter within persons, the ratio is 1, and those that tell persons apart "
-        "count no more than those in which no training image varies. Below 1 they come first, and the error falls "
-        f"in {falls} of {len(at)} rows."
+        " All of that is p = 5 at d' = 500; over p = 2 to 4 the mean moves by"
+        f" {digits(np.ptp(rest), 4)}. There alone the ratio is below 1"
+        f" ({results['ratio'].min():.5f}). ORL has 28 x 23 = 644 pixels and 200 - 40 = 160"
+        " directions of scatter within its persons at p = 5, so that 484 have none, fewer than d'."
+        " Up to 484 the d' directions can all be without scatter within persons, the ratio is 1,"
+        " and those that tell persons apart count no more than those in which no training image"
+        f" varies. Below 1 they come first, and the error falls in {falls} of {len(at)} rows."
     )
 
 

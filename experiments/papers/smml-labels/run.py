@@ -1,4 +1,6 @@
-"""SMML, Table 3 and Fig. 1: images with several labels, against multi-label neighbours, graphs and kernels."""
+"""SMML, Table 3 and Fig. 1: images with several labels, against multi-label neighbours, graphs
+and kernels.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,18 @@ PAIRED = ("SMML", "SVM MKL inf", "SVM MKL 1", "LPBoost-beta", "GP", "MLLS", "con
 
 
 def wholly_right(*, fold: str, params: Row, directory: str, **_: str) -> Iterator[Row]:
-    """Rows of the test samples of an outer fold whose labels are all predicted right by a configuration."""
+    """Rows of the test samples of an outer fold whose labels are all predicted right by a
+    configuration.
+    """
     outer = OuterFold(directory, fold)
     right = np.asarray(outer.fitted(params).predict(outer.X_test)) == outer.y_test
     yield {"right": outer.rows[right.all(axis=1)].tolist()}
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
-    """Scores of every method on every data set, and how many images one method has right and another not."""
+    """Scores of every method on every data set, and how many images one method has right and
+    another not.
+    """
     tables = []
     for data in experiment.sets(*SETS):
         path = drawn(experiment, data, (SHORT if experiment.fast else SETS).get(data), None)
@@ -93,7 +99,10 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         wide = wide.reindex(columns=wide.index).astype("Int64").reset_index()
         parts += [f"## {data}", markdown(table(rows, published, data, METRICS))]
         parts += [
-            "Images that the method of the row labels wholly right and that of the column does not (Fig. 1):",
+            (
+                "Images that the method of the row labels wholly right and that of the column does"
+                " not (Fig. 1):"
+            ),
             markdown(wide),
         ]
     return Report(
@@ -103,8 +112,9 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         text=" ".join(
             sentence(data, rows, verdicts[data], "macro F1") for data, rows in of_each.items()
         )
-        + " MSRC-v2 without the label horse (3 positives; its codebook and PCA saw all images without labels: "
-        "transductive); Scene, 600 images drawn, stands for TRECVID. In brackets the paper's figure.",
+        + " MSRC-v2 without the label horse (3 positives; its codebook and PCA saw all images"
+        " without labels: transductive); Scene, 600 images drawn, stands for TRECVID. In brackets"
+        " the paper's figure.",
         table="\n\n".join(parts),
         **common(of_each, verdicts, printed, "MSRC-v2, macro F1:", "macro F1", "several labels"),
     )

@@ -1,4 +1,6 @@
-"""SMML, Tables 1 and 2: accuracy with one label an image, against one type alone and methods that weigh kernels."""
+"""SMML, Tables 1 and 2: accuracy with one label an image, against one type alone and methods
+that weigh kernels.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +49,15 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     return Report(
         other_data="MSRC-v1's SIFT with 1230 words",
         title="SMML with one label an image",
-        claim="SMML beats every type alone, the concatenation and every weighing of kernels (Table 2).",
+        claim=(
+            "SMML beats every type alone, the concatenation and every weighing of kernels"
+            " (Table 2)."
+        ),
         text=" ".join(
             sentence(data, rows, verdicts[data], "accuracy") for data, rows in of_each.items()
         )
-        + " mfeat, 40 samples a class drawn, stands for NUS-WIDE and Animal; MSRC-v1's SIFT has 200 words, not 1230.",
+        + " mfeat, 40 samples a class drawn, stands for NUS-WIDE and Animal; MSRC-v1's SIFT has 200"
+        " words, not 1230.",
         table="\n\n".join(
             f"## {data}\n\n{markdown(table(rows, published, data, ['accuracy']))}"
             for data, rows in of_each.items()

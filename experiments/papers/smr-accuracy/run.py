@@ -1,4 +1,6 @@
-"""SMR, Table I and Fig. 4: accuracy of the nearest neighbour on the best pixels, against the paper's rivals."""
+"""SMR, Table I and Fig. 4: accuracy of the nearest neighbour on the best pixels, against the
+paper's rivals.
+"""
 
 from __future__ import annotations
 
@@ -59,13 +61,16 @@ def changes(path: Path, data: str) -> Row:
         "cv.repeats": draws,
         "evaluation.n_features": list(sizes),
         "compare.LS21.solver.params.rank": side,
-        "compare.2DLDA.solver.space.n_components": [[k, k] for k in SIDES if k <= side]
-        or [[side, side]],
+        "compare.2DLDA.solver.space.n_components": (
+            [[k, k] for k in SIDES if k <= side] or [[side, side]]
+        ),
     }
 
 
 def permuted(experiment: Experiment, data: str) -> Path:
-    """Write as many samples of each class, with the labels of all of them permuted: chance is 1 / n_classes."""
+    """Write as many samples of each class, with the labels of all of them permuted: chance is 1
+    / n_classes.
+    """
     path = experiment.output / f"{CONTROL}.npz"
     if not path.exists():
         dataset, rng = read(str(experiment.path(data))), np.random.default_rng(0)
@@ -98,7 +103,9 @@ def on_permuted_labels(experiment: Experiment, data: str) -> pd.DataFrame:
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
-    """Optimistic and honest accuracies of every method on every data set, first on labels that tell nothing."""
+    """Optimistic and honest accuracies of every method on every data set, first on labels that
+    tell nothing.
+    """
     names = experiment.sets(*SETTINGS)
     tables = [on_permuted_labels(experiment, names[-1])]
     for data in names:
@@ -147,8 +154,9 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     own, control = chosen.loc[METHOD].loc[list(of_each)], chosen.loc[METHOD].loc[CONTROL]
     chance = chosen.loc[CHANCE, CONTROL]["honest"]
     text = (
-        f"With permuted labels, where nothing can be learnt, SMR as printed has {digits(control['honest'])} "
-        f"(optimistic {digits(control['optimistic'])}); chance is {digits(chance)}. "
+        "With permuted labels, where nothing can be learnt, SMR as printed has"
+        f" {digits(control['honest'])} (optimistic {digits(control['optimistic'])}); chance is"
+        f" {digits(chance)}. "
     )
     return Report(
         title="SMR against the selectors of its paper",

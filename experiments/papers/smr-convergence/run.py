@@ -1,4 +1,6 @@
-"""SMR, Fig. 5 and Proposition 1: the objective and the best cells by iteration, from three starts."""
+"""SMR, Fig. 5 and Proposition 1: the objective and the best cells by iteration, from three
+starts.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ RISE = 1e-10
 
 
 def followed(*, path: str, alpha: float, rank: int, init: str) -> Iterator[Row]:
-    """Objective and overlap of the best cells with those of the last iteration, at some iterations."""
+    """Objective and overlap of the best cells with those of the last iteration, at some
+    iterations.
+    """
     data = read(path)
     train, _ = draw_per_class(data.y, 5, groups=None, random_state=0)
     X, y = unit_scaled(data)[train], data.y[train]
@@ -74,7 +78,8 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         for _, row in rows.iterrows():
             settled = f"at {row['settled']}" if row["settled"] else f"not by {LAST}"
             line[row["init"]] = (
-                f"{100 * row['excess']:.2f} %, {100 * row['overlap']:.0f}, {settled}, {row['objective'] / best:.3f}"
+                f"{100 * row['excess']:.2f} %, {100 * row['overlap']:.0f}, {settled},"
+                f" {row['objective'] / best:.3f}"
             )
         lines.append(line)
     inside = at[(at["alpha"] < 1) & (at["init"] != "multistart")]
@@ -87,33 +92,40 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     apart = ends.agg(np.ptp) / ends.min()
     holds = rises == 0 and len(settled) == len(inside) and 100 * early["overlap"].min() >= STAY
     text = (
-        f"The objective never rises: {rises} of {steps} steps. It has not settled in 30 iterations: {len(settled)} of "
-        f"{len(inside)} settings below alpha_max (starts of the paper and random) change by less than 1e-6 by then, "
-        f"and 30 iterations end {100 * inside['excess'].min():.2f} to {100 * inside['excess'].max():.1f} % above the "
-        f"objective of {LAST}. Nor does the ranking stand after a few: of the best {TOP} cells after 5 iterations "
-        f"{100 * early['overlap'].min():.0f} to {100 * early['overlap'].max():.0f} are among those after {LAST}. The "
-        f"start decides: the objectives after {LAST} iterations differ by up to {100 * apart.max():.0f} %. "
-        "One draw of 5 training images a person."
+        f"The objective never rises: {rises} of {steps} steps. It has not settled in 30 iterations:"
+        f" {len(settled)} of {len(inside)} settings below alpha_max (starts of the paper and"
+        " random) change by less than 1e-6 by then, and 30 iterations end"
+        f" {100 * inside['excess'].min():.2f} to {100 * inside['excess'].max():.1f} % above the"
+        f" objective of {LAST}. Nor does the ranking stand after a few: of the best {TOP} cells"
+        f" after 5 iterations {100 * early['overlap'].min():.0f} to"
+        f" {100 * early['overlap'].max():.0f} are among those after {LAST}. The start decides: the"
+        f" objectives after {LAST} iterations differ by up to {100 * apart.max():.0f} %. One draw"
+        " of 5 training images a person."
     )
     return Report(
         title="SMR's objective and ranking by iteration",
         claim=(
-            "The objective falls monotonically and converges within 30 iterations; the ranking does not change "
-            "after a few (Fig. 5, Proposition 1)."
+            "The objective falls monotonically and converges within 30 iterations; the ranking does"
+            " not change after a few (Fig. 5, Proposition 1)."
         ),
         published='"within 30 iterations"',
         optimistic=(
-            f"{100 * inside['excess'].min():.2f} % above the objective of {LAST} iterations at the best alpha and k"
+            f"{100 * inside['excess'].min():.2f} % above the objective of {LAST} iterations at the"
+            " best alpha and k"
         ),
         honest=f"{100 * inside['excess'].median():.1f} % (median of {len(inside)} settings)",
         verdict="holds" if holds else "does not hold",
         rule=(
-            "Holds if no step raises the objective, if every setting below alpha_max changes by less than 1e-6 by "
-            f"iteration 30, and if {STAY} or more of the best {TOP} cells after 5 iterations stay to the last."
+            "Holds if no step raises the objective, if every setting below alpha_max changes by"
+            f" less than 1e-6 by iteration 30, and if {STAY} or more of the best {TOP} cells after"
+            " 5 iterations stay to the last."
         ),
         text=text,
-        table=f"After 30 iterations: excess over the objective of {LAST}, how many of the best {TOP} cells stay, the "
-        f"iteration from which on the change is below 1e-6, and the last objective by the best start's.\n\n"
+        table=(
+            f"After 30 iterations: excess over the objective of {LAST}, how many of the best {TOP}"
+            " cells stay, the iteration from which on the change is below 1e-6, and the last"
+            " objective by the best start's.\n\n"
+        )
         + markdown(pd.DataFrame(lines)),
         figure=lambda: draw(results),
     )

@@ -24,7 +24,9 @@ SIZES, MIDDLE = (2, 4, 8), 4
 def inner_score(
     *, path: str, per_class: int, draw: int, alpha: float, rank: int, top: int
 ) -> Iterator[Row]:
-    """Mean inner accuracy of the nearest neighbour on the best cells, and SMR's own error on its training samples."""
+    """Mean inner accuracy of the nearest neighbour on the best cells, and SMR's own error on its
+    training samples.
+    """
     data = read(path)
     train, _ = draw_per_class(data.y, per_class, groups=None, random_state=draw)
     X, y = unit_scaled(data)[train], data.y[train]
@@ -63,8 +65,13 @@ def measure(experiment: Experiment) -> pd.DataFrame:
     rows = experiment.measure(inner_score, units)
     rows["data"] = rows["path"].map(names)
     groups = rows.groupby(["data", "per_class", "alpha", "rank", "top"], sort=False)
-    table = groups.agg(runs=("score", "size"), score=("score", "mean"), sd=("score", "std"),
-                       training_error=("training_error", "mean"), null=("null", "mean"))  # fmt: skip
+    table = groups.agg(
+        runs=("score", "size"),
+        score=("score", "mean"),
+        sd=("score", "std"),
+        training_error=("training_error", "mean"),
+        null=("null", "mean"),
+    )  # fmt: skip
     return table.reset_index()
 
 
@@ -82,29 +89,34 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
             else np.nan
         )
         correlations[data, p, alpha] = falls
-        lines.append({
-            "data": data, "p": p, "alpha": f"{alpha:g}", "zero solutions": f"{100 * rows['null'].mean():.0f} %",
-            "score at k = 1": digits(rows["score"].iloc[0]),
-            "best": f"{digits(best['score'])} (k = {best['rank']:.0f})",
-            "at the largest k": digits(rows["score"].iloc[-1]),
-            "largest less smallest": digits(spreads[data, p, alpha]),
-            "training error at k = 1, largest": ", ".join(digits(rows["training_error"].iloc[i]) for i in (0, -1)),
-            "its correlation with k": digits(falls, 2),
-        })  # fmt: skip
+        lines.append(
+            {
+                "data": data,
+                "p": p,
+                "alpha": f"{alpha:g}",
+                "zero solutions": f"{100 * rows['null'].mean():.0f} %",
+                "score at k = 1": digits(rows["score"].iloc[0]),
+                "best": f"{digits(best['score'])} (k = {best['rank']:.0f})",
+                "at the largest k": digits(rows["score"].iloc[-1]),
+                "largest less smallest": digits(spreads[data, p, alpha]),
+                "training error at k = 1, largest": ", ".join(
+                    digits(rows["training_error"].iloc[i]) for i in (0, -1)
+                ),
+                "its correlation with k": digits(falls, 2),
+            }
+        )  # fmt: skip
     large = [value for (_, _, alpha), value in spreads.items() if alpha >= 10]
     small = [value for (_, _, alpha), value in spreads.items() if alpha < 10]
     noise = float((results["sd"] / np.sqrt(results["runs"])).median())
     collapsed = results[results["alpha"] >= 10]["null"].mean()
     text = (
-        f"At alpha of 10 and more k moves the inner score by {digits(float(np.median(large)) if large else np.nan)} "
-        f"(median over data and training sizes), below "
-        f"by {digits(float(np.median(small)) if small else np.nan)}; the standard error of a score is "
-        f"{digits(noise)}. There "
-        f"{100 * collapsed:.0f} % of the settings have zero as their optimum: the ranking is what 30 iterations "
-        f"leave of "
-        "it, whatever k. Inner scores over "
-        f"{int(results['runs'].max())} draws of p training images a class, three inner folds (two at p = 2); no test "
-        f"sample is used."
+        "At alpha of 10 and more k moves the inner score by"
+        f" {digits(float(np.median(large)) if large else np.nan)} (median over data and training"
+        f" sizes), below by {digits(float(np.median(small)) if small else np.nan)}; the standard"
+        f" error of a score is {digits(noise)}. There {100 * collapsed:.0f} % of the settings have"
+        " zero as their optimum: the ranking is what 30 iterations leave of it, whatever k. Inner"
+        f" scores over {int(results['runs'].max())} draws of p training images a class, three inner"
+        " folds (two at p = 2); no test sample is used."
     )
     falling = all(
         correlation < 0 for correlation in correlations.values() if np.isfinite(correlation)
@@ -115,17 +127,20 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     return Report(
         title="SMR over alpha and k",
         claim=(
-            "k hardly matters at large alpha; accuracy does not always rise with k, while the fitting error falls "
-            "(Fig. 6)."
+            "k hardly matters at large alpha; accuracy does not always rise with k, while the"
+            " fitting error falls (Fig. 6)."
         ),
         published="surfaces without numbers",
         optimistic="no test sample is used",
-        honest=f"k moves the inner score by {digits(float(np.median(large)) if large else np.nan)} at alpha >= 10, "
-        f"by {digits(float(np.median(small)) if small else np.nan)} below",
+        honest=(
+            f"k moves the inner score by {digits(float(np.median(large)) if large else np.nan)} at"
+            f" alpha >= 10, by {digits(float(np.median(small)) if small else np.nan)} below"
+        ),
         verdict="holds" if flat and falling and not_always else "does not hold",
         rule=(
-            "Holds if k moves the inner score less at alpha of 10 and more than below (medians), if the training error "
-            "falls with k wherever it varies, and if the best k is not always the largest."
+            "Holds if k moves the inner score less at alpha of 10 and more than below (medians), if"
+            " the training error falls with k wherever it varies, and if the best k is not always"
+            " the largest."
         ),
         text=text,
         table=markdown(pd.DataFrame(lines)),
@@ -134,7 +149,9 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
 
 
 def draw(results: pd.DataFrame) -> Figure:
-    """Score over alpha and k at four training images a class, hatched where zero is the optimum; curves over k."""
+    """Score over alpha and k at four training images a class, hatched where zero is the optimum;
+    curves over k.
+    """
     names = list(dict.fromkeys(results["data"]))
     figure, axes = panels(2 * len(names), 2, 2.6)
     for left, right, data in zip(axes[::2], axes[1::2], names, strict=True):

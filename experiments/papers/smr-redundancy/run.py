@@ -1,4 +1,6 @@
-"""SMR, Table II: redundancy of the best pixels, and how they lie, in the rankings of smr-accuracy."""
+"""SMR, Table II: redundancy of the best pixels, and how they lie, in the rankings of
+smr-accuracy.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ SHOWN = (METHOD, *RIVALS, "variance", "random")
 
 
 def place(order: np.ndarray, shape: tuple[int, int]) -> dict[str, float]:
-    """Number of rows and columns with a chosen cell, and the mean distance of these to the nearest other one."""
+    """Number of rows and columns with a chosen cell, and the mean distance of these to the
+    nearest other one.
+    """
     rows, columns = np.unravel_index(order, shape)
     distance = np.hypot(rows[:, None] - rows, columns[:, None] - columns)
     np.fill_diagonal(distance, np.inf)
@@ -32,14 +36,17 @@ def place(order: np.ndarray, shape: tuple[int, int]) -> dict[str, float]:
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
-    """Redundancy and place of the best pixels of each method, mean over the outer folds of smr-accuracy."""
+    """Redundancy and place of the best pixels of each method, mean over the outer folds of
+    smr-accuracy.
+    """
     lines = []
     for data in experiment.sets(*SIZES):
         dataset = read(str(experiment.path(data)))
         folder = experiment.output.parent / "smr-accuracy" / data
         if not (folder / "members.json").exists():
             sys.exit(
-                f"{experiment.name} reads the rankings of smr-accuracy: run that first, with the same --output."
+                f"{experiment.name} reads the rankings of smr-accuracy: run that first, with the"
+                " same --output."
             )
         comparison: Any = open_comparison(folder)
         sizes = list(SIZES.get(data, sizes_of(dataset)))
@@ -56,8 +63,11 @@ def measure(experiment: Experiment) -> pd.DataFrame:
                     [place(order[:n], dataset.layout.shape) for order in orders]
                 ).mean()
                 spread = values[:, i].std(ddof=1)
-                lines.append({"data": data, "method": method, "at": n, "runs": len(orders)}
-                             | {"mean": values[:, i].mean(), "sd": spread} | places.to_dict())  # fmt: skip
+                lines.append(
+                    {"data": data, "method": method, "at": n, "runs": len(orders)}
+                    | {"mean": values[:, i].mean(), "sd": spread}
+                    | places.to_dict()
+                )  # fmt: skip
     return pd.DataFrame(lines)
 
 
@@ -70,11 +80,11 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         least[data, at] = (
             named["mean"].drop(["variance", "random"], errors="ignore").idxmin() == METHOD
         )
-        lines.append({"data": data, "s": at} | {
-            method: f"{digits(row['mean'])} "
-            f"({digits(printed.get((data, method.removesuffix(' as printed'), at), np.nan))})"
-            for method, row in named.iterrows()
-        })  # fmt: skip
+        line = {"data": data, "s": at}
+        for method, row in named.iterrows():
+            paper = printed.get((data, method.removesuffix(" as printed"), at), np.nan)
+            line[method] = f"{digits(row['mean'])} ({digits(paper)})"
+        lines.append(line)
     places = (
         results.groupby(["data", "method"], sort=False)[["rows", "columns", "distance"]]
         .mean()
@@ -82,28 +92,30 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     )
     own, best = results[results["method"] == METHOD], results[results["method"].isin(RIVALS)]
     text = (
-        f"SMR has the least redundancy in {sum(least.values())} of {len(least)} cells of the table. Mean over s and "
-        f"data: "
-        f"SMR {digits(own['mean'].mean())}, the paper's rivals {digits(best['mean'].mean())}, random pixels "
-        f"{digits(results[results['method'] == 'random']['mean'].mean())}. Redundancy is the mean absolute "
-        f"correlation of "
-        "the pairs among the best s pixels over all samples (as printed, eq. 36 cannot exceed .5 while the table "
-        "has .69); "
-        f"rankings of {int(results['runs'].min())} to {int(results['runs'].max())} training sets, at the configuration "
-        "that the inner scores choose. In brackets the paper's figure."
+        f"SMR has the least redundancy in {sum(least.values())} of {len(least)} cells of the table."
+        f" Mean over s and data: SMR {digits(own['mean'].mean())}, the paper's rivals"
+        f" {digits(best['mean'].mean())}, random pixels"
+        f" {digits(results[results['method'] == 'random']['mean'].mean())}. Redundancy is the mean"
+        " absolute correlation of the pairs among the best s pixels over all samples (as printed,"
+        " eq. 36 cannot exceed .5 while the table has .69); rankings of"
+        f" {int(results['runs'].min())} to {int(results['runs'].max())} training sets, at the"
+        " configuration that the inner scores choose. In brackets the paper's figure."
     )
     return Report(
         title="Redundancy of SMR's pixels",
         claim="SMR's pixels have the least redundancy (Table II).",
-        published=f"SMR {digits(published[published['method'] == 'SMR']['value'].mean())}, "
-        f"rivals {digits(published[published['method'] != 'SMR']['value'].mean())} (mean over s and data)",
+        published=(
+            f"SMR {digits(published[published['method'] == 'SMR']['value'].mean())}, rivals"
+            f" {digits(published[published['method'] != 'SMR']['value'].mean())} (mean over s and"
+            " data)"
+        ),
         optimistic="no parameter is tuned on it",
         honest=f"SMR {digits(own['mean'].mean())}, rivals {digits(best['mean'].mean())}",
         other_data="PIE in five poses",
         verdict=joined_verdict(list(least.values())),
         rule=(
-            "Holds in a cell of the table if SMR has the least redundancy of the selectors there; holds if it does in "
-            "every cell."
+            "Holds in a cell of the table if SMR has the least redundancy of the selectors there;"
+            " holds if it does in every cell."
         ),
         text=text,
         table=markdown(pd.DataFrame(lines)) + "\n\n" + markdown(places.reset_index()),

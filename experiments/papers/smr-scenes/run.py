@@ -1,4 +1,6 @@
-"""SMR, Figs. 8 and 9: accuracy and mean average precision on scenes, described by 85 patches of 128 numbers."""
+"""SMR, Figs. 8 and 9: accuracy and mean average precision on scenes, described by 85 patches of
+128 numbers.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ ORDER_DRAWS = {"OT": 2, "LSP": 1}
 
 
 def without_twins(experiment: Experiment, data: str) -> Path:
-    """Write the images, less the second of each pair of equal ones, which a random split may tear apart.
+    """Write the images, less the second of each pair of equal ones, which a random split may tear
+    apart.
 
     The short form has a tenth of the paper's, with every tenth patch.
     """
@@ -69,7 +72,9 @@ def _classes(experiment: Experiment, source: str) -> Row:
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
-    """Optimistic and honest scores of every method on both sets, and accuracies of single columns."""
+    """Optimistic and honest scores of every method on both sets, and accuracies of single
+    columns.
+    """
     tables = []
     for source in experiment.sets("scenes"):
         path = without_twins(experiment, source)
@@ -123,10 +128,11 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         single = columns.drop("all columns")
         alone.append(f"{data} {digits(columns['column 0'])}")
         sentences.append(
-            f"{sentence(data, rows, verdicts[data])} {orders_sentence(data, rows)} Without any selection 1-NN of "
-            f"column 0 (the whole image) alone has {digits(columns['column 0'])}, of all columns "
-            f"{digits(columns['all columns'])}; single columns have {digits(single.min())} to "
-            f"{digits(single.max())}, the best is {single.idxmax()}."
+            f"{sentence(data, rows, verdicts[data])} {orders_sentence(data, rows)} Without any"
+            " selection 1-NN of column 0 (the whole image) alone has"
+            f" {digits(columns['column 0'])}, of all columns {digits(columns['all columns'])};"
+            f" single columns have {digits(single.min())} to {digits(single.max())}, the best is"
+            f" {single.idxmax()}."
         )
     chosen = results[(results["at"] == "chosen") & (results["method"] == METHOD)]
     lowest = [
@@ -136,23 +142,29 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     ]
     depends = ""
     if lowest:
-        depends = f"The order makes it: in the worst one, at its best k and s, it has {', '.join(lowest)}. "
+        depends = (
+            "The order makes it: in the worst one, at its best k and s, it has"
+            f" {', '.join(lowest)}. "
+        )
     return Report(
         title="SMR on scenes",
-        claim="SMR's features give the best accuracy and mean average precision on OT and LSP (Figs. 8, 9).",
+        claim=(
+            "SMR's features give the best accuracy and mean average precision on OT and LSP (Figs."
+            " 8, 9)."
+        ),
         published=published["where"].iloc[0].partition(": ")[2].partition(";")[0],
         optimistic=", ".join(f"{row.data} {digits(row.optimistic)}" for row in chosen.itertuples()),
         honest=", ".join(f"{row.data} {digits(row.honest)}" for row in chosen.itertuples()),
         verdict=joined_verdict(held),
         rule=(
-            f"{RULE} And only if SMR as printed is above {RIVAL} with the columns in every order that was run: its start "
-            "V = [I; 0] begins at the first ones, and the method must not depend on which these are. A set that was not "
-            "run in other orders does not count."
+            f"{RULE} And only if SMR as printed is above {RIVAL} with the columns in every order"
+            " that was run: its start V = [I; 0] begins at the first ones, and the method must not"
+            " depend on which these are. A set that was not run in other orders does not count."
         ),
         conclusion=(
-            f"{conclusion(METHOD, verdicts, 'On scenes, with the columns as stored (accuracy),')} {depends}Without any "
-            f"selection the nearest neighbour on column 0 alone, which describes the whole image, has "
-            f"{', '.join(alone)}."
+            f"{conclusion(METHOD, verdicts, 'On scenes, with the columns as stored (accuracy),')}"
+            f" {depends}Without any selection the nearest neighbour on column 0 alone, which"
+            f" describes the whole image, has {', '.join(alone)}."
         ),
         compared=compared(
             f"{METHOD}, columns as stored", verdicts, chosen.set_index("data")["optimistic"]

@@ -58,7 +58,9 @@ def seconds(*, path: str, per_class: int, run: int, method: str) -> Iterator[Row
 
 
 def literal_smr(X: np.ndarray, y: np.ndarray, shape: tuple[int, int], alpha: float) -> None:
-    """The algorithm as printed: Kronecker products, a dense diagonal D, one linear system a class."""
+    """The algorithm as printed: Kronecker products, a dense diagonal D, one linear system a
+    class.
+    """
     m, n = shape
     by_columns = X.reshape(-1, m, n).transpose(0, 2, 1).reshape(len(X), -1).T.copy()
     by_rows, Y = X.T.copy(), np.eye(y.max() + 1)[y]
@@ -142,16 +144,18 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     two = [set(now[data].drop(LITERAL, errors="ignore").nlargest(2).index) for data in now.columns]
     slower = [int((now.loc[OURS] > now.loc[method]).sum()) for method in PARAMS]
     text = (
-        f"SMR takes {span} times the CPU time of information gain; it is slower than "
-        f"{sum(n == len(now.columns) for n in slower)} of {len(PARAMS)} rivals on all {len(now.columns)} data sets. "
+        f"SMR takes {span} times the CPU time of information gain; it is slower than"
+        f" {sum(n == len(now.columns) for n in slower)} of {len(PARAMS)} rivals on all"
+        f" {len(now.columns)} data sets. "
         + (
-            f"The literal form, with Kronecker products, takes {literal.min():.0f} to {literal.max():.0f} times SMR's. "
+            f"The literal form, with Kronecker products, takes {literal.min():.0f} to"
+            f" {literal.max():.0f} times SMR's. "
             if len(literal)
             else ""
         )
-        + f"Medians of {int(results['runs'].max())} training sets (the literal form: 1), one thread; k = {RANK}, alpha "
-        f"= {SHARE:g} alpha_max, {ITERATIONS} iterations. Seconds are of this machine and are not compared with those "
-        f"of 2017."
+        + f"Medians of {int(results['runs'].max())} training sets (the literal form: 1), one"
+        f" thread; k = {RANK}, alpha = {SHARE:g} alpha_max, {ITERATIONS} iterations. Seconds are"
+        " of this machine and are not compared with those of 2017."
     )
     return Report(
         title="CPU time of a fit",
@@ -164,8 +168,8 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         honest=f"SMR {span} times IG",
         other_data="PIE in five poses",
         rule=(
-            "Holds on a data set if the two slowest selectors are SMR and DFS, the literal form left out; holds if "
-            "it does on every set."
+            "Holds on a data set if the two slowest selectors are SMR and DFS, the literal form"
+            " left out; holds if it does on every set."
         ),
         verdict=joined_verdict([heaviest <= {OURS, "DFS"} for heaviest in two]),
         text=text,

@@ -1,4 +1,6 @@
-"""SMR, Figs. 1 and 3: is noise over the eyes of two persons selected? And does SMR use where the pixels are?"""
+"""SMR, Figs. 1 and 3: is noise over the eyes of two persons selected? And does SMR use where the
+pixels are?
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def occlusion(*, path: str, block: str, draw: int, method: str, params: Row) -> 
 
 
 def location(*, path: str, draw: int, method: str, params: Row, permuted: bool) -> Iterator[Row]:
-    """Accuracy of the nearest neighbour on the best cells, before or after one permutation of the cells."""
+    """Accuracy of the nearest neighbour on the best cells, before or after one permutation of
+    the cells.
+    """
     data = read(path)
     X = unit_scaled(data)
     if permuted:
@@ -80,7 +84,9 @@ def named(params: Row) -> str:
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
-    """Mean share of the cells inside for each block, method, parameters and number of cells; accuracies likewise."""
+    """Mean share of the cells inside for each block, method, parameters and number of cells;
+    accuracies likewise.
+    """
     tried, draws = methods(experiment.fast), 2 if experiment.fast else 20
     frames = []
     for data in experiment.sets("ORL"):
@@ -126,7 +132,9 @@ def summary(rows: pd.DataFrame, data: str, value: str, measure: str, by: str) ->
 
 
 def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
-    """Table of the shares, pictures of the cells of one draw, and accuracies before and after the permutation."""
+    """Table of the shares, pictures of the cells of one draw, and accuracies before and after
+    the permutation.
+    """
     results = results.fillna({"params": ""})
     shares = results[
         (results["measure"] == "share of the best cells inside") & (results["at"] == SIZES[0])
@@ -136,58 +144,70 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         top, bottom, left, right = BLOCKS[block]
         low, high = rows.loc[rows["mean"].idxmin()], rows.loc[rows["mean"].idxmax()]
         n = int((rows["mean"] > 0.01).sum())
-        lines.append({
-            "noise": block,
-            "chance": digits((bottom - top) * (right - left) / 1024),
-            "method": method,
-            "configurations": len(rows),
-            "smallest share": f"{digits(low['mean'])} ({low['params'] or 'no parameter'})",
-            "largest share": f"{digits(high['mean'])} ({high['params'] or 'no parameter'})",
-            "above .01": f"{n} of {len(rows)}",
-        })  # fmt: skip
+        lines.append(
+            {
+                "noise": block,
+                "chance": digits((bottom - top) * (right - left) / 1024),
+                "method": method,
+                "configurations": len(rows),
+                "smallest share": f"{digits(low['mean'])} ({low['params'] or 'no parameter'})",
+                "largest share": f"{digits(high['mean'])} ({high['params'] or 'no parameter'})",
+                "above .01": f"{n} of {len(rows)}",
+            }
+        )  # fmt: skip
     table = pd.DataFrame(lines)
     moved = results[results["measure"] == "accuracy"]
     wide = moved.assign(cell=[digits(mean) for mean in moved["mean"]])
     wide = wide.pivot_table(
         index=["method", "params"], columns=["at", "block"], values="cell", aggfunc="first"
     )
-    accuracy = pd.DataFrame({
-        "method": [f"{method}, {params}" for method, params in wide.index],
-        **{f"best {at}, {'after' if block == 'True' else 'before'}": wide[at, block] for at, block in wide.columns},
-    })  # fmt: skip
+    accuracy = pd.DataFrame(
+        {
+            "method": [f"{method}, {params}" for method, params in wide.index],
+            **{
+                f"best {at}, {'after' if block == 'True' else 'before'}": wide[at, block]
+                for at, block in wide.columns
+            },
+        }
+    )  # fmt: skip
     smr = shares[shares["method"] == "SMR"]["mean"]
     rivals = shares[shares["method"].isin(["IG", "ReliefF", "Fisher"])]["mean"]
     means = {
-        (method, flag): moved[(moved["method"] == method) & (moved["block"].astype(str) == flag)][
-            "mean"
-        ].mean()
+        (method, flag): (
+            moved[(moved["method"] == method) & (moved["block"].astype(str) == flag)]["mean"].mean()
+        )
         for method in ("SMR", "RFS")
         for flag in ("False", "True")
     }
     gain = means["SMR", "False"] - means["SMR", "True"]
     text = (
-        f"Of SMR's best {SIZES[0]} cells {digits(smr.min())} to {digits(smr.max())} lie in the noise, by alpha and "
-        f"k; of "
-        f"information gain's, ReliefF's and Fisher's {digits(rivals.min())} to {digits(rivals.max())}. The location of "
-        f"the cells is worth {gain:+.3f} of accuracy to SMR (mean over the rows below: {digits(means['SMR', 'False'])} "
-        f"with the images as they are, {digits(means['SMR', 'True'])} after one permutation of the cells of all "
-        f"images; "
-        f"RFS {digits(means['RFS', 'False'])} and {digits(means['RFS', 'True'])}). Noise uniform on [0, .6]; the paper "
-        f"says neither the block nor the parameters; shares are means over {int(shares['runs'].max())} draws of the "
-        "noise, accuracies of the nearest neighbour over "
-        f"{int(moved['runs'].max())} draws of 5 training images a person."
+        f"Of SMR's best {SIZES[0]} cells {digits(smr.min())} to {digits(smr.max())} lie in the"
+        " noise, by alpha and k; of information gain's, ReliefF's and Fisher's"
+        f" {digits(rivals.min())} to {digits(rivals.max())}. The location of the cells is worth"
+        f" {gain:+.3f} of accuracy to SMR (mean over the rows below:"
+        f" {digits(means['SMR', 'False'])} with the images as they are,"
+        f" {digits(means['SMR', 'True'])} after one permutation of the cells of all images; RFS"
+        f" {digits(means['RFS', 'False'])} and {digits(means['RFS', 'True'])}). Noise uniform on"
+        " [0, .6]; the paper says neither the block nor the parameters; shares are means over"
+        f" {int(shares['runs'].max())} draws of the noise, accuracies of the nearest neighbour over"
+        f" {int(moved['runs'].max())} draws of 5 training images a person."
     )
     holds = smr.max() < rivals.min() and gain > 0
     return Report(
         title="SMR's toy: two persons with noise over their eyes",
-        claim="SMR rarely selects the occlusion, the others do (Figs. 1, 3), because it uses where pixels are (III-A).",
+        claim=(
+            "SMR rarely selects the occlusion, the others do (Figs. 1, 3), because it uses where"
+            " pixels are (III-A)."
+        ),
         published='"rarely"',
         optimistic=f"{digits(smr.min())} of the best {SIZES[0]} cells inside (best alpha and k)",
-        honest=f"{digits(smr.mean())} (mean over the paper's grid); filters {digits(rivals.mean())}",
+        honest=(
+            f"{digits(smr.mean())} (mean over the paper's grid); filters {digits(rivals.mean())}"
+        ),
         verdict="holds" if holds else "does not hold",
         rule=(
-            f"Holds if at every alpha and k fewer of SMR's best {SIZES[0]} cells lie in the noise than of any filter's, "
-            "and if the location of the cells raises SMR's accuracy."
+            f"Holds if at every alpha and k fewer of SMR's best {SIZES[0]} cells lie in the noise"
+            " than of any filter's, and if the location of the cells raises SMR's accuracy."
         ),
         text=text,
         table=markdown(table) + "\n\n" + markdown(accuracy),
@@ -196,12 +216,20 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
 
 
 def draw(cells: pd.DataFrame) -> Figure:
-    """Best cells of each method for one draw of the noise, the block outlined; SMR at alpha = .1 and 10."""
+    """Best cells of each method for one draw of the noise, the block outlined; SMR at alpha = .1
+    and 10.
+    """
     block = next(iter(BLOCKS))
     top, bottom, left, right = BLOCKS[block]
     cells = cells[cells["block"] == block]
-    shown = [("SMR", "alpha 0.1, rank 2"), ("SMR", "alpha 10, rank 2"), ("RFS", "alpha 0.1"), ("IG", "bins 5"),
-             ("ReliefF", "n_neighbors 5"), ("Fisher", "")]  # fmt: skip
+    shown = [
+        ("SMR", "alpha 0.1, rank 2"),
+        ("SMR", "alpha 10, rank 2"),
+        ("RFS", "alpha 0.1"),
+        ("IG", "bins 5"),
+        ("ReliefF", "n_neighbors 5"),
+        ("Fisher", ""),
+    ]  # fmt: skip
     figure, axes = panels(len(shown), 3, 2.3)
     for ax, (method, params) in zip(axes, shown, strict=True):
         own = cells[(cells["method"] == method) & (cells["params"] == params)]["cells"]
@@ -211,8 +239,12 @@ def draw(cells: pd.DataFrame) -> Figure:
             np.frombuffer(bytes.fromhex(text), dtype=np.uint8), count=height * width
         )
         ax.imshow(bits.reshape(height, width), cmap="Greys", interpolation="nearest")
-        ax.plot([left - 0.5, right - 0.5, right - 0.5, left - 0.5, left - 0.5],
-                [top - 0.5, top - 0.5, bottom - 0.5, bottom - 0.5, top - 0.5], color="#d95f02", lw=1.5)  # fmt: skip
+        ax.plot(
+            [left - 0.5, right - 0.5, right - 0.5, left - 0.5, left - 0.5],
+            [top - 0.5, top - 0.5, bottom - 0.5, bottom - 0.5, top - 0.5],
+            color="#d95f02",
+            lw=1.5,
+        )  # fmt: skip
         ax.set(xticks=[], yticks=[])
         ax.set_title(f"{method}\n{params or ' '}")
         ax.spines[["top", "right"]].set_visible(True)

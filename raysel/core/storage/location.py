@@ -26,7 +26,8 @@ _OPTIONS = {
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 #: What `pathlib.Path` makes of a URI: it removes repeated slashes.
 _COLLAPSED = re.compile(r"(s3|gs|file):/+")
-#: Seconds for a connection, for an answer, and for all attempts at a request of Google Cloud Storage.
+#: Seconds for a connection, for an answer, and for all attempts at a request of Google Cloud
+#: Storage.
 _CONNECT, _ANSWER, _ALL_ATTEMPTS = 5.0, 15.0, 20.0
 _ATTEMPTS = 2
 #: Credentials that stood in URIs, by scheme and bucket; they are kept nowhere else.
@@ -94,7 +95,9 @@ class Location:
         return fs.LocalFileSystem()
 
     def _region(self, options: dict[str, str]) -> str | None:
-        """Region of the bucket: as named, or that of the environment, or asked for; None lets the client choose."""
+        """Region of the bucket: as named, or that of the environment, or asked for; None lets
+        the client choose.
+        """
         from pyarrow import fs  # noqa: PLC0415
 
         named = (
@@ -142,15 +145,16 @@ def as_uri(place: str | Path | None) -> str | None:
 def parse_location(uri: str) -> Location:
     """Read a URI and set its credentials aside.
 
-    Credentials (``s3://KEY:SECRET@bucket/key``) are remembered by this process for the bucket and are no part of the
-    location. Without any, the store's own environment variables and files are used: ``AWS_ACCESS_KEY_ID``,
-    ``AWS_PROFILE``, ``AWS_ENDPOINT_URL``, ...; ``GOOGLE_APPLICATION_CREDENTIALS``.
+    Credentials (``s3://KEY:SECRET@bucket/key``) are remembered by this process for the bucket and
+    are no part of the location. Without any, the store's own environment variables and files are
+    used: ``AWS_ACCESS_KEY_ID``, ``AWS_PROFILE``, ``AWS_ENDPOINT_URL``, ...;
+    ``GOOGLE_APPLICATION_CREDENTIALS``.
     """
     scheme = uri.partition("://")[0].lower()
     if scheme not in _OPTIONS:
         raise ConfigError(
-            f"{scheme}://...: there is no reader for the scheme {scheme}; give s3://BUCKET/KEY, gs://BUCKET/KEY, "
-            "file:///PATH, or a path of this machine."
+            f"{scheme}://...: there is no reader for the scheme {scheme}; give s3://BUCKET/KEY,"
+            " gs://BUCKET/KEY, file:///PATH, or a path of this machine."
         )
     try:
         parts = urlsplit(with_credentials(keep_credentials(uri)))
@@ -162,15 +166,17 @@ def parse_location(uri: str) -> Location:
     name, _, secret = user.partition(":")
     if ":" in host:  # a / in the secret ends the part before the @
         raise ConfigError(
-            f"{scheme}://...: the credentials are not percent-encoded; write / as %2F and @ as %40 in them, or give "
-            "them by the environment, e.g. AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            f"{scheme}://...: the credentials are not percent-encoded; write / as %2F and @ as %40"
+            " in them, or give them by the environment, e.g. AWS_ACCESS_KEY_ID and"
+            " AWS_SECRET_ACCESS_KEY."
         )
     path = unquote(f"{host}{parts.path}" if scheme != "file" else parts.path).rstrip("/")
     options = tuple(sorted(parse_qsl(parts.query, keep_blank_values=True)))
     location = Location(scheme, path, options)
     if scheme == "file" and (parts.netloc not in ("", "localhost") or not path):
         raise ConfigError(
-            "file://...: a file:// URI has three slashes and an absolute path, e.g. file:///data/faces.npz."
+            "file://...: a file:// URI has three slashes and an absolute path, e.g."
+            " file:///data/faces.npz."
         )
     if scheme != "file" and not host:
         raise ConfigError(f"{scheme}://...: the bucket is missing; give {scheme}://BUCKET/KEY.")
@@ -179,15 +185,16 @@ def parse_location(uri: str) -> Location:
         or not path.isprintable()
     ):
         raise ConfigError(
-            f"{location}: the path has an empty part, '.', '..' or a control character; write it without."
+            f"{location}: the path has an empty part, '.', '..' or a control character; write it"
+            " without."
         )
     unknown = [option for option, _ in options if option not in _OPTIONS[scheme]]
     if unknown or parts.fragment:
         known = listed(_OPTIONS[scheme]) if _OPTIONS[scheme] else "none"
         what = f"option {unknown[0]}" if unknown else "part behind #"
         raise ConfigError(
-            f"{Location(scheme, path)}: the {what} is unknown; options are {known}. A ? or # in a name is written as "
-            "%3F or %23."
+            f"{Location(scheme, path)}: the {what} is unknown; options are {known}. A ? or # in a"
+            " name is written as %3F or %23."
         )
     if "@" in parts.query:
         raise ConfigError(

@@ -1,7 +1,9 @@
-"""Copy of a folder to a URI while the folder changes, and the markers by which one driver at a time writes there.
+"""Copy of a folder to a URI while the folder changes, and the markers by which one driver at a time
+writes there.
 
-Object stores have no locks, so this is best effort: each driver writes a marker of its own, looks whether there are
-others, and renews its own while it runs. Ages are differences of two times by the clock of the store.
+Object stores have no locks, so this is best effort: each driver writes a marker of its own, looks
+whether there are others, and renews its own while it runs. Ages are differences of two times by the
+clock of the store.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from raysel.core.storage.transfer import (
     upload,
 )
 
-#: Folder of the markers below that of a study; names of a study's own files that start with a dot are not copied.
+#: Folder of the markers below that of a study; names of a study's own files that start with a dot
+#: are not copied.
 MARKERS = ".raysel-running"
 #: Seconds between two renewals of a marker, and those after which its driver counts as dead.
 RENEWAL, DEAD_AFTER = 10.0, 60.0
@@ -89,7 +92,9 @@ class Claim:
         return True
 
     def release(self) -> None:
-        """Remove the marker, and the folder of markers if it is empty; a store that fails is left as it is."""
+        """Remove the marker, and the folder of markers if it is empty; a store that fails is
+        left as it is.
+        """
         with suppress(OSError):
             remove(self.store, self.folder.child(f"{MARKERS}/{self._name}"))
             if not hidden_entries(self.store, self.folder.child(MARKERS)):
@@ -113,8 +118,9 @@ class Claim:
             if age < DEAD_AFTER and not (driver and driver.is_dead()):
                 place = f"process {driver.pid} on {driver.host}" if driver else "process ? on ?"
                 raise DirectoryError(
-                    f"a study is running in {self.folder} ({place}, last sign of life {age:.0f} s ago); wait until "
-                    f"it ends, or choose another output. If it was killed, try again in {DEAD_AFTER - age:.0f} s."
+                    f"a study is running in {self.folder} ({place}, last sign of life {age:.0f} s"
+                    " ago); wait until it ends, or choose another output. If it was killed, try"
+                    f" again in {DEAD_AFTER - age:.0f} s."
                 )
             remove(self.store, markers.child(entry.name))
 
@@ -128,7 +134,9 @@ class Claim:
 
 
 def _machine() -> str:
-    """Name of this machine since it was started, and of the processes that are seen here; empty if unknown."""
+    """Name of this machine since it was started, and of the processes that are seen here; empty
+    if unknown.
+    """
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
@@ -175,8 +183,8 @@ def states(folder: Path) -> dict[str, _State]:
 class Mirror:
     """Thread that copies the changed files of a folder to a URI.
 
-    Journals, the files that end in ``.jsonl``, are read first, up to their last whole line, and written last, so that
-    what they name is in the store.
+    Journals, the files that end in ``.jsonl``, are read first, up to their last whole line, and
+    written last, so that what they name is in the store.
     """
 
     def __init__(self, local: Path, claim: Claim, say: Callable[[str], None]) -> None:
@@ -232,16 +240,16 @@ class Mirror:
             if not self._claim.renew():
                 self._lost, self._failure = True, "another driver has taken the study over"
                 self._say(
-                    f"{self._folder} is no longer written: another driver has taken this one for dead and runs the "
-                    f"study there. What is computed here stays in {self._local}."
+                    f"{self._folder} is no longer written: another driver has taken this one for"
+                    f" dead and runs the study there. What is computed here stays in {self._local}."
                 )
                 return False
             self._copy_changed()
         except Exception as error:  # noqa: BLE001 - no failure of a store may end a study
             if self._failure is None:
                 self._say(
-                    f"{self._folder} cannot be written: {reason(error, self._folder)}. The study goes on; its files "
-                    f"are in {self._local}, and the copy is tried again."
+                    f"{self._folder} cannot be written: {reason(error, self._folder)}. The study"
+                    f" goes on; its files are in {self._local}, and the copy is tried again."
                 )
             self._failure = reason(error, self._folder)
             return False

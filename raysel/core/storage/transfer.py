@@ -1,4 +1,6 @@
-"""Files of a store: listed, copied, removed, why that failed, and copies of data files kept until they change."""
+"""Files of a store: listed, copied, removed, why that failed, and copies of data files kept
+until they change.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,21 @@ _CHUNK, _HELD = 2**22, 2**26
 _LARGE = 2**26
 _LOG = logging.getLogger("raysel")
 _CREDENTIALS = {
-    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or add ?anonymous=true for a public bucket",
-    "gs": "set GOOGLE_APPLICATION_CREDENTIALS to a key file, or add ?anonymous=true for a public bucket",
+    "s3": (
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or add ?anonymous=true"
+        " for a public bucket"
+    ),
+    "gs": (
+        "set GOOGLE_APPLICATION_CREDENTIALS to a key file, or add ?anonymous=true for a public"
+        " bucket"
+    ),
     "file": "check the permissions",
 }
 #: Parts of the messages of PyArrow's clients, and what they mean.
 _NO_BUCKET = re.compile("NO_SUCH_BUCKET|specified bucket does not exist")
 _DENIED = re.compile(
-    "ACCESS_DENIED|INVALID_ACCESS_KEY_ID|INVALID_CLIENT_TOKEN|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|"
-    "EXPIRED_TOKEN|HTTP status code: 40[13]|HTTP response code: 40[13]|PERMISSION_DENIED|UNAUTHENTICATED"
+    "ACCESS_DENIED|INVALID_ACCESS_KEY_ID|INVALID_CLIENT_TOKEN|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|EXPIRED_TOKEN|HTTP"
+    " status code: 40[13]|HTTP response code: 40[13]|PERMISSION_DENIED|UNAUTHENTICATED"
 )
 _NO_CREDENTIALS = re.compile("OAuth2 access token|default credentials")
 _NO_NETWORK = re.compile(
@@ -44,7 +52,9 @@ _OTHER_REGION = re.compile(
 
 
 def reason(error: Exception, location: Location) -> str:
-    """Return why a file or folder could not be read or written, and what to do, without credentials."""
+    """Return why a file or folder could not be read or written, and what to do, without
+    credentials.
+    """
     text = str(error)
     if _NO_CREDENTIALS.search(text):
         return f"no credentials were found; {_CREDENTIALS[location.scheme]}"
@@ -57,7 +67,10 @@ def reason(error: Exception, location: Location) -> str:
     if _OTHER_REGION.search(text):
         return "the bucket is in another region; add ?region=REGION"
     if _NO_NETWORK.search(text):
-        return "the store does not answer; check the network, and endpoint_override if it is a server of your own"
+        return (
+            "the store does not answer; check the network, and endpoint_override if it is a server"
+            " of your own"
+        )
     for secret in location.secrets:
         text = text.replace(secret, "***")
     return " ".join(text.split())[:300] or type(error).__name__
@@ -81,8 +94,8 @@ def check_room(
     size, free = sum(entry.size for entry in files), shutil.disk_usage(folder).free
     if size > free:
         raise kind(
-            f"{location} has {size / 2**20:.0f} MiB, and the disk of {folder} has room for {free / 2**20:.0f} MiB; "
-            f"make room, or set {remedy} to a folder on another disk."
+            f"{location} has {size / 2**20:.0f} MiB, and the disk of {folder} has room for"
+            f" {free / 2**20:.0f} MiB; make room, or set {remedy} to a folder on another disk."
         )
 
 
@@ -124,7 +137,9 @@ def hidden_entries(store: FileSystem, folder: Location) -> list[Entry]:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a part of a relative path starts with a dot, as those of locks and temporary files."""
+    """Return whether a part of a relative path starts with a dot, as those of locks and
+    temporary files.
+    """
     return any(part.startswith(".") for part in name.split("/") if part != "..")
 
 
@@ -157,7 +172,8 @@ def download(store: FileSystem, source: Location, target: Path, size: int) -> No
         file.flush()
         if n_bytes != size:
             raise OSError(
-                f"it has {'more' if n_bytes > size else 'fewer'} than the {size} bytes that were announced"
+                f"it has {'more' if n_bytes > size else 'fewer'} than the {size} bytes that were"
+                " announced"
             )
 
 
@@ -232,10 +248,11 @@ def cache_folder() -> Path:
 
 
 def fetch_data(uri: str, *, folder: bool = False) -> Path:
-    """Copy a data file or folder at a URI to this machine, unless the copy of an earlier call is still current.
+    """Copy a data file or folder at a URI to this machine, unless the copy of an earlier call is
+    still current.
 
-    The copy lies below `cache_folder`, readable for its owner only. Its name has the object's size, time and ETag in
-    it; one that is no longer current is removed when the new one is whole.
+    The copy lies below `cache_folder`, readable for its owner only. Its name has the object's size,
+    time and ETag in it; one that is no longer current is removed when the new one is whole.
     """
     try:
         location = parse_location(uri)

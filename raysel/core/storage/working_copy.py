@@ -1,4 +1,6 @@
-"""Folders at URIs as local folders: the one way by which commands and functions open, write and run studies there."""
+"""Folders at URIs as local folders: the one way by which commands and functions open, write and
+run studies there.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _PLACES: dict[Path, Location] = {}
 
 
 def shown_place(path: str | Path) -> str:
-    """Return the URI of a file or folder that is, or is in, a working copy; else the path itself."""
+    """Return the URI of a file or folder that is, or is in, a working copy; else the path
+    itself.
+    """
     if uri := as_uri(path):
         return str(parse_location(uri))
     for local, location in _PLACES.items():
@@ -95,7 +99,8 @@ def running_at(
                 raise
             finally:
                 failure = mirror.finish()
-                # After an interruption a process of its own may go on to upload the journal to MLflow.
+                # After an interruption a process of its own may go on to upload the journal to
+                # MLflow.
                 done = failure is None and (error is None or isinstance(error, Exception))
                 if failure is not None:
                     text = _what_is_missing(mirror.missing, failure, local, location)
@@ -171,8 +176,8 @@ def _claimed(location: Location, refused: Collection[str] | None) -> Claim:
             _check_found(names, location)
         if names & set(refused or ()):
             raise DirectoryError(
-                f"{location} already holds a study, or files of the same names; nothing was overwritten. Resume that "
-                "study, or choose another output."
+                f"{location} already holds a study, or files of the same names; nothing was"
+                " overwritten. Resume that study, or choose another output."
             )
         return Claim(store, location)
 
@@ -194,6 +199,6 @@ def _what_is_missing(missing: list[str], failure: str, local: Path, location: Lo
     """Say what is not in the store, and how to copy it."""
     command = f"python -m raysel.upload {shlex.quote(str(local))} {shlex.quote(str(location))}"
     return (
-        f"not everything is in {location} ({failure}): {listed(missing, most=5)} missing or not up to date. All files "
-        f"are in {local}; to copy them: {command}"
+        f"not everything is in {location} ({failure}): {listed(missing, most=5)} missing or not up"
+        f" to date. All files are in {local}; to copy them: {command}"
     )

@@ -1,4 +1,6 @@
-"""Files of named arrays: NumPy's without unpickling and after checks of what they claim, MATLAB's and HDF5."""
+"""Files of named arrays: NumPy's without unpickling and after checks of what they claim,
+MATLAB's and HDF5.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,8 @@ _HEADERS = {
 }
 #: Members of an archive, as many as the format had at first.
 _MOST_MEMBERS = 2**16 - 1
-#: Bytes for each compressed byte: deflate reaches 1032. A member's own header has 30 bytes and its name.
+#: Bytes for each compressed byte: deflate reaches 1032. A member's own header has 30 bytes and its
+#: name.
 _COMPRESSION, _LOCAL_HEADER = 1100, 30
 
 
@@ -79,7 +82,8 @@ def open_npz(path: Path) -> Iterator[ArrayFile]:
     """Open a NumPy archive for reading."""
     if not zipfile.is_zipfile(path):
         raise DataError(
-            f"{path} is not a complete .npz archive: it is truncated or of another format; write it again."
+            f"{path} is not a complete .npz archive: it is truncated or of another format; write it"
+            " again."
         )
     with zipfile.ZipFile(path) as archive:
         members = {
@@ -160,8 +164,8 @@ def check_archive(archive: zipfile.ZipFile, path: object) -> list[zipfile.ZipInf
     for (first, second), end in zip(pairwise(members), ends, strict=False):
         if end > second.header_offset:
             raise DataError(
-                f"{path}: the members {first.filename} and {second.filename} share bytes of the file, as in an archive "
-                "that is made to exhaust the memory; write it again."
+                f"{path}: the members {first.filename} and {second.filename} share bytes of the"
+                " file, as in an archive that is made to exhaust the memory; write it again."
             )
     check_data_bytes(path, sum(info.file_size for info in members), f"its {len(members)} members")
     return archive.infolist()
@@ -173,18 +177,21 @@ def _fault(info: zipfile.ZipInfo) -> str:
     deflated = info.compress_type == zipfile.ZIP_DEFLATED
     most = info.compress_size * (_COMPRESSION if deflated else 1)
     faults = {
-        "has a name that leads out of the archive": name.is_absolute()
-        or ".." in name.parts
-        or "\\" in info.filename,
+        "has a name that leads out of the archive": (
+            name.is_absolute() or ".." in name.parts or "\\" in info.filename
+        ),
         "has a name that cannot be printed": not info.filename.isprintable(),
-        f"has a name of more than {MOST_CHARACTERS} characters": len(info.filename)
-        > MOST_CHARACTERS,
+        f"has a name of more than {MOST_CHARACTERS} characters": (
+            len(info.filename) > MOST_CHARACTERS
+        ),
         "is encrypted": info.flag_bits & 1,
         "is a symbolic link": stat.S_ISLNK(info.external_attr >> 16),
-        "is compressed by another method than deflate": not deflated
-        and info.compress_type != zipfile.ZIP_STORED,
-        f"claims {info.file_size} bytes, more than its {info.compress_size} bytes can hold": info.file_size
-        > most,
+        "is compressed by another method than deflate": (
+            not deflated and info.compress_type != zipfile.ZIP_STORED
+        ),
+        f"claims {info.file_size} bytes, more than its {info.compress_size} bytes can hold": (
+            info.file_size > most
+        ),
     }
     return next((fault for fault, is_there in faults.items() if is_there), "")
 
@@ -196,13 +203,15 @@ def _unpickled(error: ValueError, what: str) -> Exception:
     ):  # NumPy names pickle for long headers too
         return error
     return DataError(
-        f"{what} holds pickled Python objects, which raysel does not load; save it as numbers or text, e.g. "
-        "y.astype(str)."
+        f"{what} holds pickled Python objects, which raysel does not load; save it as numbers or"
+        " text, e.g. y.astype(str)."
     )
 
 
 def _checked_text(values: Any) -> Any:
-    """Return the values; raise ValueError for text with invalid code points, which Python cannot write."""
+    """Return the values; raise ValueError for text with invalid code points, which Python cannot
+    write.
+    """
     if isinstance(values, np.ndarray) and values.dtype.kind == "U":
         points = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("=")).view(np.uint32)
         if np.any((points > 0x10FFFF) | (points >= 0xD800) & (points < 0xE000)):

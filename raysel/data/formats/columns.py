@@ -38,8 +38,8 @@ _COUNTED = "(counted from 0, without the header)"
 def prepared(table: Any) -> tuple[Any, tuple[str, ...]]:
     """Name the columns without a name as pandas does, ``Unnamed: <position>``.
 
-    String views become plain text, categories of numbers these numbers, as in a Parquet file, and half precision single,
-    for which PyArrow has all functions.
+    String views become plain text, categories of numbers these numbers, as in a Parquet file, and
+    half precision single, for which PyArrow has all functions.
     """
     names, notes = list(table.column_names), []
     known = set(names)
@@ -86,7 +86,9 @@ def features(
     *,
     unprepared: bool = False,
 ) -> tuple[FloatArray, dict[str, tuple[str, ...]]]:
-    """Return columns as one array of numbers; of unprepared ones with NaN, and with the texts of categories by name."""
+    """Return columns as one array of numbers; of unprepared ones with NaN, and with the texts of
+    categories by name.
+    """
     known, kinds = table.schema.names, table.schema.types  # which make lists at each access
     names = [known[i] for i in positions]
     texts = [i for i in positions if not (is_number(kinds[i]) or pa.types.is_null(kinds[i]))]
@@ -107,7 +109,9 @@ def features(
 
 
 def _is_whole(kind: Any) -> bool:
-    """Return whether values are decimal numbers without fractions, as integers of more than 64 bits are."""
+    """Return whether values are decimal numbers without fractions, as integers of more than 64
+    bits are.
+    """
     return pa.types.is_decimal(kind) and bool(kind.scale == 0)
 
 
@@ -124,7 +128,9 @@ def rounded_features(table: Any, positions: Sequence[int], X: FloatArray) -> tup
 
 
 def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return the position of each cell's text among the different ones in alphabetical order, and these."""
+    """Return the position of each cell's text among the different ones in alphabetical order,
+    and these.
+    """
     texts, cells = numbered_texts(column)
     different = tuple(sorted(text for text in texts if text is not None))
     n_present = len(column) - column.null_count
@@ -132,9 +138,9 @@ def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[
         if odd := odd_cells(counted_texts(column), len(column)):
             raise DataError(f"{source}: column '{name}' {_but(odd)}")
         raise DataError(
-            f"{source}: column '{name}' holds {len(different)} different texts in {n_present} cells, e.g. "
-            f"{short(repr(different[0]), 40)}, too many for categories; leave it out by drop, or "
-            "name it by cv.groups if it tells which samples are of one origin."
+            f"{source}: column '{name}' holds {len(different)} different texts in {n_present}"
+            f" cells, e.g. {short(repr(different[0]), 40)}, too many for categories; leave it out"
+            " by drop, or name it by cv.groups if it tells which samples are of one origin."
         )
     position = {text: float(i) for i, text in enumerate(different)}
     values = [np.nan if text is None else position[text] for text in texts]
@@ -143,11 +149,15 @@ def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[
 
 def _but(odd: str) -> str:
     """Say what to do about a column of numbers with cells that are none."""
-    return f"holds numbers, but {odd}: set these to numbers, e.g. half the limit of detection, or empty them."
+    return (
+        f"holds numbers, but {odd}: set these to numbers, e.g. half the limit of detection, or"
+        " empty them."
+    )
 
 
 def text_among_numbers(columns: Iterable[tuple[str, Iterable[object]]]) -> str:
-    """Name the first column of numbers with cells that are none, and say what to do; empty if there is none.
+    """Name the first column of numbers with cells that are none, and say what to do; empty if there
+    is none.
 
     `columns` yields names and cells of columns.
     """
@@ -169,8 +179,8 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
         raise DataError(
-            f"{source}: column '{name}' has no value in row {row} {_COUNTED}; fill it in or remove the sample"
-            f"{_UNLABELLED if role == 'label' else ''}."
+            f"{source}: column '{name}' has no value in row {row} {_COUNTED}; fill it in or remove"
+            f" the sample{_UNLABELLED if role == 'label' else ''}."
         )
     if is_text(kind):
         longest = pc.max(pc.utf8_length(column)).as_py() or 0
@@ -180,8 +190,9 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
         return np.array(texts, dtype=np.str_)[cells]
     if not is_number(kind):
         raise DataError(
-            f"{source}: column '{name}' holds values of type {kind}, e.g. {column[0].as_py()!s}; {role} takes a "
-            f"column of {'numbers' if role == 'label' else 'whole numbers'} or text."
+            f"{source}: column '{name}' holds values of type {kind}, e.g. {column[0].as_py()!s};"
+            f" {role} takes a column of {'numbers' if role == 'label' else 'whole numbers'} or"
+            " text."
         )
     exact = column
     if pa.types.is_decimal(kind):
@@ -195,8 +206,8 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
         and (broken := np.flatnonzero(~(values == np.floor(values)))).size
     ):
         raise DataError(
-            f"{source}: column '{name}' holds {values[broken[0]]} in row {broken[0]} {_COUNTED}; {role} takes a column "
-            "of whole numbers or text: name another column."
+            f"{source}: column '{name}' holds {values[broken[0]]} in row {broken[0]} {_COUNTED};"
+            f" {role} takes a column of whole numbers or text: name another column."
         )
     return values
 
@@ -226,9 +237,9 @@ def _not_numeric(
             row = int(np.argmax(np.array(told)[cells]))
     shown = repr(str(decoded(column)[row].as_py()))
     return DataError(
-        f"{source}: column '{names[0]}' holds {shown} in row {row} {_COUNTED}, which is not a number; "
-        f"name the column by label if it holds the classes, leave it out by drop, or let a study encode it, by "
-        f"dataset.prepare: [encode].{others}"
+        f"{source}: column '{names[0]}' holds {shown} in row {row} {_COUNTED}, which is not a"
+        " number; name the column by label if it holds the classes, leave it out by drop, or let a"
+        f" study encode it, by dataset.prepare: [encode].{others}"
     )
 
 
@@ -243,7 +254,7 @@ def _without_values(X: FloatArray, names: Sequence[str], source: str) -> DataErr
     what = "1 value is missing" if counts.sum() == 1 else f"{counts.sum()} values are missing"
     where = f"rows with missing values: {n_rows}; columns: {len(columns)}, most in {most}"
     return DataError(
-        f"{source}: {what} (empty, NA, NaN or ?), the first in row {row} {_COUNTED}, column '{names[column]}' "
-        f"({where}). Leave such columns out by drop, remove the rows, or let a study fill the values in within its "
-        "folds, by dataset.prepare: [{impute: median}]."
+        f"{source}: {what} (empty, NA, NaN or ?), the first in row {row} {_COUNTED}, column"
+        f" '{names[column]}' ({where}). Leave such columns out by drop, remove the rows, or let a"
+        " study fill the values in within its folds, by dataset.prepare: [{impute: median}]."
     )

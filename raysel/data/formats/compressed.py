@@ -1,4 +1,6 @@
-"""Content of text files that may be compressed in a way that pandas reads: gzip, bzip2, xz, Zstandard, zip and tar."""
+"""Content of text files that may be compressed in a way that pandas reads: gzip, bzip2, xz,
+Zstandard, zip and tar.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ COMPRESSED = (*_STREAMS, *_ARCHIVES)
 
 
 def data_suffix(path: str | PurePath) -> str:
-    """Return the suffix of a data file in lower case; that of the text in a compressed one, e.g. .csv of x.csv.gz."""
+    """Return the suffix of a data file in lower case; that of the text in a compressed one, e.g.
+    .csv of x.csv.gz.
+    """
     given, inner = PurePath(path), _unpacked(path)
     suffix = inner.suffix.lower()
     if inner == given or suffix in _TEXT:

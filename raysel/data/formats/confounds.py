@@ -1,4 +1,6 @@
-"""Confounds and sites beside the features of a source: columns of its table, its arrays, or a table of their own."""
+"""Confounds and sites beside the features of a source: columns of its table, its arrays, or a
+table of their own.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
 
 
 def confounds_of_table(table: Any, options: ReadOptions, source: str) -> Confounds | None:
-    """Return the columns of an Arrow table that are named as confounds; None if none is asked for."""
+    """Return the columns of an Arrow table that are named as confounds; None if none is asked
+    for.
+    """
     if not options.confounds:
         return None
     names: list[str] = table.column_names
@@ -26,8 +30,8 @@ def confounds_of_table(table: Any, options: ReadOptions, source: str) -> Confoun
     for pattern in options.confounds:
         if pattern in apart:
             raise DataError(
-                f"confounds: {pattern} is the column of the {'label' if pattern == options.label else 'groups'} of "
-                f"{source}; name another."
+                f"confounds: {pattern} is the column of the"
+                f" {'label' if pattern == options.label else 'groups'} of {source}; name another."
             )
         if not matching([pattern], names):
             raise DataError(
@@ -52,18 +56,22 @@ def confounds_of_arrays(
 
 
 def beside(options: ReadOptions, n_samples: int, source: str) -> Confounds | None:
-    """Return the confounds of the table beside a source, whose rows are in the order of the samples."""
+    """Return the confounds of the table beside a source, whose rows are in the order of the
+    samples.
+    """
     table = _table(options, source)
     if table.num_rows != n_samples:
         raise DataError(
-            f"table: {_place(options)} has {table.num_rows} rows, and {source} has {n_samples} samples; give a row for "
-            "each, in their order."
+            f"table: {_place(options)} has {table.num_rows} rows, and {source} has {n_samples}"
+            " samples; give a row for each, in their order."
         )
     return confounds_of_table(table, options, str(_place(options)))
 
 
 def beside_files(options: ReadOptions, files: Sequence[str], source: str) -> Confounds | None:
-    """Return the confounds of the table beside a folder, of which a column holds the path of each file in it."""
+    """Return the confounds of the table beside a folder, of which a column holds the path of
+    each file in it.
+    """
     table, place = _table(options, source), str(_place(options))
     for name in table.column_names:
         if is_text(table.schema.field(name).type):
@@ -75,7 +83,8 @@ def beside_files(options: ReadOptions, files: Sequence[str], source: str) -> Con
                 order = [rows[file] for file in files]
                 return confounds_of_table(table.take(order), options, place)
     raise DataError(
-        f"table: {place} has no column with the path of each image in {source}, such as {files[0]}, each once; add one."
+        f"table: {place} has no column with the path of each image in {source}, such as {files[0]},"
+        " each once; add one."
     )
 
 
@@ -83,8 +92,8 @@ def _table(options: ReadOptions, source: str) -> Any:
     place = _place(options)
     if place is None:
         raise DataError(
-            f"confounds: {source} has no column {options.confounds[0]}; name a table with a row for each sample that has "
-            "it, by dataset.table."
+            f"confounds: {source} has no column {options.confounds[0]}; name a table with a row for"
+            " each sample that has it, by dataset.table."
         )
     return open_table(place)[0]
 
@@ -105,8 +114,8 @@ def _joined(columns: Mapping[str, LabelArray], n_samples: int, source: str) -> C
         cells = cells.ravel() if cells.size == max(cells.shape, default=0) else cells
         if cells.shape != (n_samples,):
             raise DataError(
-                f"confounds: {name} of {source} has the shape {cells.shape}; give one value for each of the {n_samples} "
-                "samples."
+                f"confounds: {name} of {source} has the shape {cells.shape}; give one value for"
+                f" each of the {n_samples} samples."
             )
         if cells.dtype.kind in "biuf":
             values[:, i] = cells

@@ -23,28 +23,35 @@ from raysel.data.task_blocks import TaskBlocks
 
 #: Instructions to obtain the data sets of the studies in conf/ that may not be redistributed.
 _RECIPES = {
-    "ORL.npz": """\
+    "ORL.npz": (
+        """\
 ORL.npz holds the 400 AT&T (ORL) faces at 32 x 32 pixels, 40 persons. scikit-learn downloads them at 64 x 64:
     import numpy as np; from sklearn.datasets import fetch_olivetti_faces; faces = fetch_olivetti_faces()
     np.savez("ORL.npz", X=faces.images.reshape(400, 32, 2, 32, 2).mean(axis=(2, 4)), y=faces.target)
-Collections of face data sets have them as ORL_32x32.mat (arrays fea and gnd, images transposed).""",
-    "UMIST.npz": """\
+Collections of face data sets have them as ORL_32x32.mat (arrays fea and gnd, images transposed)."""
+    ),
+    "UMIST.npz": (
+        """\
 UMIST.npz holds the 575 UMIST (Sheffield) faces at 28 x 23 pixels, 20 persons. Collections of face data sets have
 them as .mat; with images of shape (n, 28, 23) and the person's number as labels:
     import numpy as np
-    np.savez("UMIST.npz", X=images, y=labels)""",
-    "USPS.npz": """\
+    np.savez("UMIST.npz", X=images, y=labels)"""
+    ),
+    "USPS.npz": (
+        """\
 USPS.npz holds the 2007 handwritten digits of the USPS test set at 16 x 16 pixels, in LIBSVM's collection as usps.t:
     import numpy as np; from sklearn.datasets import load_svmlight_file; X, y = load_svmlight_file("usps.t")
-    np.savez("USPS.npz", X=X.toarray().reshape(-1, 16, 16), y=y - 1)""",
+    np.savez("USPS.npz", X=X.toarray().reshape(-1, 16, 16), y=y - 1)"""
+    ),
 }
 
 _FORMATS = (
-    "A data file is a table (.csv, .tsv, .txt, .data, .parquet, .arrow or .feather; text also compressed, e.g. .csv.gz) "
-    "of one row for each sample, with a column y, label, target or class, or the one that label names, or columns "
-    "y.<label>; or a file of arrays (.npz, .mat, .h5 or .hdf5) with X, (n, d) or (n, h, w), or an array (n, width) for "
-    "each modality, and y, (n,), or Y, (n, labels) of 0 and 1; or .npy with X, and a file of labels; or a folder with a "
-    "folder of images for each class."
+    "A data file is a table (.csv, .tsv, .txt, .data, .parquet, .arrow or .feather; text also"
+    " compressed, e.g. .csv.gz) of one row for each sample, with a column y, label, target or"
+    " class, or the one that label names, or columns y.<label>; or a file of arrays (.npz, .mat,"
+    " .h5 or .hdf5) with X, (n, d) or (n, h, w), or an array (n, width) for each modality, and y,"
+    " (n,), or Y, (n, labels) of 0 and 1; or .npy with X, and a file of labels; or a folder with a"
+    " folder of images for each class."
 )
 
 
@@ -63,10 +70,11 @@ class ReadOptions:
     Parameters
     ----------
     label : str, default=None
-        Name of the column or array that holds the labels; None: that of the usual names which the file has.
+        Name of the column or array that holds the labels; None: that of the usual names which the
+        file has.
     groups : str, default=None
-        Name of the column or array that holds the group of each sample; None: no groups, or those that `save_dataset`
-        stored.
+        Name of the column or array that holds the group of each sample; None: no groups, or those
+        that `save_dataset` stored.
     drop : tuple of str, default=()
         Names of columns that are neither features nor labels.
     delimiter : str, default=None
@@ -76,14 +84,15 @@ class ReadOptions:
     mask : Path, default=None
         NIfTI file of the voxels that are features, where the data file is a table of NIfTI files.
     unprepared : bool, default=False
-        Whether to return columns with empty cells, as NaN, and columns of text, as `RawData.categories`.
+        Whether to return columns with empty cells, as NaN, and columns of text, as
+        `RawData.categories`.
     drop_unlabelled : bool, default=False
         Whether to leave out the rows of a table that have no label.
     quantities : tuple of str, default=()
         Names of several columns of a table that are the label: several quantities.
     confounds : tuple of str, default=()
-        Names or patterns of columns or arrays that are no features and that a study takes out, `RawData.confounds`.
-        Of a table they may remain features, which the caller takes apart.
+        Names or patterns of columns or arrays that are no features and that a study takes out,
+        `RawData.confounds`. Of a table they may remain features, which the caller takes apart.
     table : Path, default=None
         Table that holds the confounds, where the data file is no table.
     """
@@ -103,9 +112,12 @@ class ReadOptions:
 
 @dataclass(frozen=True, eq=False)
 class Confounds:
-    """Columns beside the features of samples that are no features: what a study takes out, such as age or site."""
+    """Columns beside the features of samples that are no features: what a study takes out, such
+    as age or site.
+    """
 
-    #: Values, NaN in cells without one, of categories their positions; shape (n_samples, n_confounds).
+    #: Values, NaN in cells without one, of categories their positions; shape (n_samples,
+    #: n_confounds).
     values: FloatArray
     names: tuple[str, ...]
     #: Texts of the columns that hold categories, by name.
@@ -117,7 +129,9 @@ class Confounds:
 
 
 def matching(patterns: Iterable[str], names: Sequence[str]) -> list[int]:
-    """Return the positions of names that are given, or that a pattern of ``*``, ``?`` and ``[...]`` fits, in order."""
+    """Return the positions of names that are given, or that a pattern of ``*``, ``?`` and
+    ``[...]`` fits, in order.
+    """
     places = {name: place for place, name in enumerate(names)}
     found: set[int] = set()
     for pattern in patterns:
@@ -149,11 +163,13 @@ class RawData:
     label : str, default=None
         Name of the column or array that holds the labels; None if the source has no name for it.
     notes : tuple of str, default=()
-        Sentences on what the reader recognised or left out by itself, e.g. the delimiter of a text table.
+        Sentences on what the reader recognised or left out by itself, e.g. the delimiter of a text
+        table.
     n_unlabelled : int, default=0
         Number of samples that were left out because their y is NaN.
     categories : mapping of str to sequence of str, default={}
-        Texts of the columns of X that hold categories, by the column's name; the column holds their positions.
+        Texts of the columns of X that hold categories, by the column's name; the column holds their
+        positions.
     unprepared : bool, default=False
         Whether X may hold NaN and categories, as for `load_dataset`, which sets it.
     target : {"classes", "labels", "quantities"}, default=None
@@ -163,7 +179,8 @@ class RawData:
     confounds : Confounds, default=None
         Columns beside the features that are no features; None if there are none.
     rounded : tuple of str, default=()
-        Names of the columns of integers that X, as floats, does not hold; of those that X still holds as integers none.
+        Names of the columns of integers that X, as floats, does not hold; of those that X still
+        holds as integers none.
     """
 
     X: LabelArray | StoredSamples | TaskBlocks
@@ -185,7 +202,9 @@ class RawData:
 
 
 def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool = False) -> Path:
-    """Find a data file relative to the working directory or else to the folder ``$RAYSEL_DATA``, or fetch it."""
+    """Find a data file relative to the working directory or else to the folder ``$RAYSEL_DATA``,
+    or fetch it.
+    """
     if uri := as_uri(path):
         return fetch_data(uri, folder=folder)
     relative = at_home(path)
@@ -209,7 +228,9 @@ def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool =
 
 
 def at_home(path: str | Path) -> Path:
-    """Replace a leading ~ or ~user by the home folder; a path of an unknown user remains as it is."""
+    """Replace a leading ~ or ~user by the home folder; a path of an unknown user remains as it
+    is.
+    """
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -217,7 +238,9 @@ def at_home(path: str | Path) -> Path:
 
 
 def is_file(path: Path, *, folder: bool = False) -> bool:
-    """Return whether a path is that of a file, or of a folder; False also for names that no file can have."""
+    """Return whether a path is that of a file, or of a folder; False also for names that no file
+    can have.
+    """
     try:
         return path.is_file() or (folder and path.is_dir())
     except OSError:  # the name is too long, or a folder may not be entered
@@ -235,7 +258,8 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise
     except MemoryError as error:
         raise DataError(
-            f"{path} needs more memory than is available: it is too large for this machine, or damaged ({error})."
+            f"{path} needs more memory than is available: it is too large for this machine, or"
+            f" damaged ({error})."
         ) from error
     except (FileNotFoundError, PermissionError) as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
@@ -262,7 +286,10 @@ def without_label(rows: list[int], n_samples: int) -> str:
         else f"rows {', '.join(map(str, rows[:3]))}{', ...' * (len(rows) > 3)}"
     )
     are, their = ("is", "its") if len(rows) == 1 else ("are", "their")
-    return f"{len(rows)} of {n_samples} samples {are} left out, as {their} label is missing: {where} (counted from 0)"
+    return (
+        f"{len(rows)} of {n_samples} samples {are} left out, as {their} label is missing: {where}"
+        " (counted from 0)"
+    )
 
 
 def as_labels(values: LabelArray) -> LabelArray:

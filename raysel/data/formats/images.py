@@ -30,7 +30,8 @@ _CONVERTED = {
     "CMYK": "RGB",
     "YCbCr": "RGB",
 }
-#: Pixels of an image for each byte of its file: deflate compresses up to 1032 to 1, with 8 pixels in a byte.
+#: Pixels of an image for each byte of its file: deflate compresses up to 1032 to 1, with 8 pixels
+#: in a byte.
 _COMPRESSION = 8 * 1032
 #: Number of pixels that any file may claim.
 _SMALL = 2**20
@@ -61,15 +62,15 @@ def read_pixels(path: Path) -> Pixels:
             opened = Image.open(path, formats=_FORMATS)
         except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
             raise DataError(
-                f"{path} has more than the {Image.MAX_IMAGE_PIXELS} pixels that Pillow reads of one image; make it "
-                "smaller."
+                f"{path} has more than the {Image.MAX_IMAGE_PIXELS} pixels that Pillow reads of one"
+                " image; make it smaller."
             ) from error
         with opened as image:
             width, height = image.size
             if width * height > max(_SMALL, _COMPRESSION * path.stat().st_size):
                 raise DataError(
-                    f"{path} claims {height} x {width} pixels, more than its {path.stat().st_size} bytes can hold: it "
-                    "is damaged; write or copy it again."
+                    f"{path} claims {height} x {width} pixels, more than its {path.stat().st_size}"
+                    " bytes can hold: it is damaged; write or copy it again."
                 )
             check_data_bytes(
                 path, BYTES_OF_A_NUMBER * width * height, f"an image of {height} x {width} pixels"
@@ -86,13 +87,15 @@ def read_pixels(path: Path) -> Pixels:
         return Pixels(pixels.astype(pixels.dtype.newbyteorder("=")), turned, False)
     if mode not in {"RGB", "RGBA", "LA"}:
         raise DataError(
-            f"{path} is an image of Pillow's mode {mode}, which is not read; save it as grey or RGB."
+            f"{path} is an image of Pillow's mode {mode}, which is not read; save it as grey or"
+            " RGB."
         )
     if mode == "RGB":
         return Pixels(pixels, turned, False)
     if pixels[..., -1].min() < 255:
         raise DataError(
-            f"{path} is partly transparent; save it without transparency, on the background you want."
+            f"{path} is partly transparent; save it without transparency, on the background you"
+            " want."
         )
     return Pixels(pixels[..., 0] if mode == "LA" else pixels[..., :3], turned, True)
 
@@ -100,9 +103,10 @@ def read_pixels(path: Path) -> Pixels:
 def read_image_folder(path: Path, options: ReadOptions) -> RawData:
     """Read a folder that holds one folder of images for each class.
 
-    The classes are the names of the folders, as numbers if all are. Samples are in the order of the folders' names,
-    then of the files'. An image is turned upright as its EXIF data say. Grey images give X of shape (n, h, w), also
-    if they are stored in colour; colour images (n, h, w, 3), with 8 bits for each colour.
+    The classes are the names of the folders, as numbers if all are. Samples are in the order of the
+    folders' names, then of the files'. An image is turned upright as its EXIF data say. Grey images
+    give X of shape (n, h, w), also if they are stored in colour; colour images (n, h, w, 3), with 8
+    bits for each colour.
     """
     for key, name in (("label", options.label), ("groups", options.groups)):
         if name is not None:
@@ -146,8 +150,9 @@ def _list_images(path: Path) -> tuple[dict[str, list[Path]], list[str]]:
         for file in sorted(folder.iterdir()):
             if not _hidden(file) and file.is_dir():
                 raise DataError(
-                    f"{path}: {folder.name} holds a folder, {file.name}, where the images of a class are expected; "
-                    f"give {folder} as the path if its folders are the classes, or move the images."
+                    f"{path}: {folder.name} holds a folder, {file.name}, where the images of a"
+                    f" class are expected; give {folder} as the path if its folders are the"
+                    " classes, or move the images."
                 )
             if not _hidden(file) and file.suffix.lower() in _SUFFIXES:
                 images[folder.name].append(file)
@@ -155,11 +160,13 @@ def _list_images(path: Path) -> tuple[dict[str, list[Path]], list[str]]:
                 ignored.append(f"{folder.name}/{file.name}")
         if not images[folder.name]:
             raise DataError(
-                f"{path}: the folder {folder.name} holds no images ({', '.join(_SUFFIXES)}); remove it or fill it."
+                f"{path}: the folder {folder.name} holds no images ({', '.join(_SUFFIXES)}); remove"
+                " it or fill it."
             )
     if not images:
         raise DataError(
-            f"{path} holds no folders; a folder of images holds one folder for each class, and its images therein."
+            f"{path} holds no folders; a folder of images holds one folder for each class, and its"
+            " images therein."
         )
     return images, ignored
 
@@ -180,13 +187,14 @@ def _stacked(path: Path, files: Sequence[Path]) -> tuple[LabelArray, list[str]]:
             check_data_bytes(path, BYTES_OF_A_NUMBER * len(files) * image.size, what)
         if image.shape[:2] != first.shape[:2]:
             raise DataError(
-                f"{path}: the images have different sizes: {files[0]} is {first.shape[0]} x {first.shape[1]} pixels "
-                f"(height x width), {file} is {image.shape[0]} x {image.shape[1]}; scale or cut them to one size."
+                f"{path}: the images have different sizes: {files[0]} is {first.shape[0]} x"
+                f" {first.shape[1]} pixels (height x width), {file} is {image.shape[0]} x"
+                f" {image.shape[1]}; scale or cut them to one size."
             )
         if image.dtype != first.dtype:
             raise DataError(
-                f"{path}: the images have different depths: {files[0]} has pixels of type {first.dtype}, {file} of "
-                f"type {image.dtype}; convert them to one."
+                f"{path}: the images have different depths: {files[0]} has pixels of type"
+                f" {first.dtype}, {file} of type {image.dtype}; convert them to one."
             )
         if coloured is None and image.ndim == 3 and np.ptp(image, axis=2).any():
             coloured = file
@@ -202,7 +210,8 @@ def _stacked(path: Path, files: Sequence[Path]) -> tuple[LabelArray, list[str]]:
             ]
         )
         notes.append(
-            f"the images are in colour, e.g. {coloured.name}: samples of order 3, (height, width, 3)"
+            f"the images are in colour, e.g. {coloured.name}: samples of order 3, (height,"
+            " width, 3)"
         )
     else:
         X = np.stack([image if image.ndim == 2 else image[..., 0] for image in images])

@@ -1,4 +1,6 @@
-"""Files read by a process of its own, because damaged ones crash a library, or have it take any memory or time."""
+"""Files read by a process of its own, because damaged ones crash a library, or have it take any
+memory or time.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +26,23 @@ from raysel.data.formats.files import ArrayFile
 
 _SCRIPT = Path(__file__).with_name("isolated_child.py")
 _MAPPED = Path(__file__).with_name("mapped_child.py")
-#: Processor time for a file in seconds, and seconds more for each byte: 20 to 200 times what valid files take.
+#: Processor time for a file in seconds, and seconds more for each byte: 20 to 200 times what valid
+#: files take.
 _SECONDS, _SECONDS_PER_BYTE = 20, 2e-7
 #: Of a table that is too large for the memory.
 _REMEDY = " Its samples may stay in the file: dataset.in_memory: false."
 
 
 def check_columnar(path: Path) -> None:
-    """Have a Parquet or Arrow file decoded under a limit of memory, and check what its table takes."""
+    """Have a Parquet or Arrow file decoded under a limit of memory, and check what its table
+    takes.
+    """
     _request("table", path)
 
 
 def check_batches(path: Path) -> int:
-    """Have a Parquet or Arrow file decoded batch by batch under a limit of memory, and check what a batch takes.
+    """Have a Parquet or Arrow file decoded batch by batch under a limit of memory, and check what a
+    batch takes.
 
     Return the bytes of its largest batch.
     """
@@ -44,7 +50,9 @@ def check_batches(path: Path) -> int:
 
 
 def mapped_batches(path: Path, rows: int) -> Iterator[Any]:
-    """Have an Arrow file mapped to memory, and read its rows in batches of so many; an error if it is cut meanwhile."""
+    """Have an Arrow file mapped to memory, and read its rows in batches of so many; an error if
+    it is cut meanwhile.
+    """
     command = [sys.executable, "-P", str(_MAPPED), str(path), str(rows)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
         yield from pa.ipc.open_stream(child.stdout)
@@ -57,13 +65,14 @@ def mapped_batches(path: Path, rows: int) -> Iterator[Any]:
 def isolated_arrays(path: Path, kind: str) -> ArrayFile:
     """Open an HDF5 file (``kind`` "hdf5") or a MATLAB file of version 7 or older ("mat").
 
-    The arrays of MATLAB 7.3, which are HDF5, stored with their axes reversed and text as codes, are returned as
-    `scipy.io.loadmat` returns those of version 7. Links, external and virtual data sets are refused, because they
-    would read other files.
+    The arrays of MATLAB 7.3, which are HDF5, stored with their axes reversed and text as codes, are
+    returned as `scipy.io.loadmat` returns those of version 7. Links, external and virtual data sets
+    are refused, because they would read other files.
     """
     if kind == "hdf5" and importlib.util.find_spec("h5py") is None:
         raise DataError(
-            f"{path} is an HDF5 file (as MATLAB 7.3 files are), which needs h5py: pip install 'raysel[hdf5]'."
+            f"{path} is an HDF5 file (as MATLAB 7.3 files are), which needs h5py: pip install"
+            " 'raysel[hdf5]'."
         )
     answer, _ = _request(kind, path)
     return ArrayFile(tuple(answer["names"]), lambda name: _request(kind, path, name)[1])
@@ -88,8 +97,9 @@ def _request(
     )
     if "memory" in answer:
         raise DataError(
-            f"{path} takes more memory to read than the limit of {format_bytes(limit)} for its content allows: it is "
-            f"too large, damaged or an attack. If you trust it, set the environment variable {MAX_DATA_BYTES} to more."
+            f"{path} takes more memory to read than the limit of {format_bytes(limit)} for its"
+            " content allows: it is too large, damaged or an attack. If you trust it, set the"
+            f" environment variable {MAX_DATA_BYTES} to more."
         )
     if "claimed" in answer:
         remedy = _REMEDY if kind == "table" else ""
@@ -111,7 +121,9 @@ class _Reader:
         atexit.register(self._end)
 
     def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], LabelArray | None]:
-        """Return the answer to a request, with its array; raise ValueError if the process crashed or took too long."""
+        """Return the answer to a request, with its array; raise ValueError if the process
+        crashed or took too long.
+        """
         with self._lock:
             while True:
                 child = self._child = self._child or _started()

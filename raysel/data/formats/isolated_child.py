@@ -1,9 +1,10 @@
-"""Process that reads files by libraries which a damaged file may crash; a script that imports nothing of raysel.
+"""Process that reads files by libraries which a damaged file may crash; a script that imports
+nothing of raysel.
 
-The HDF5 library crashes, or never returns, on some damaged files, and SciPy uses codes of a MATLAB file as an index
-without a check. A few bytes of a Parquet or Arrow file can stand for billions of values, which only decoding shows.
-Each file is read under limits of memory and of processor time. A request is a line of JSON; so is the answer, followed
-by the bytes of the array that was asked for.
+The HDF5 library crashes, or never returns, on some damaged files, and SciPy uses codes of a MATLAB
+file as an index without a check. A few bytes of a Parquet or Arrow file can stand for billions of
+values, which only decoding shows. Each file is read under limits of memory and of processor time. A
+request is a line of JSON; so is the answer, followed by the bytes of the array that was asked for.
 """
 
 from __future__ import annotations
@@ -86,13 +87,18 @@ def hdf5_names(file: Any) -> list[str]:
 
 
 def hdf5_array(file: Any, name: str, limit: int) -> np.ndarray:
-    """Read an array as `scipy.io.loadmat` returns it from a file of version 7, or as h5py does if not by MATLAB."""
+    """Read an array as `scipy.io.loadmat` returns it from a file of version 7, or as h5py does
+    if not by MATLAB.
+    """
     import h5py  # noqa: PLC0415
 
     link = file.get(name, getlink=True)
     if not isinstance(link, h5py.HardLink):
         raise RefusedError(
-            refused=f"{name} is a link to {link.path}, and links are not followed; store the array itself"
+            refused=(
+                f"{name} is a link to {link.path}, and links are not followed; store the array"
+                " itself"
+            )
         )
     entry = file[name]
     matlab = entry.attrs.get("MATLAB_class")
@@ -117,7 +123,9 @@ def _hdf5_values(dataset: Any, name: str, limit: int) -> np.ndarray:
 
     if dataset.external or dataset.is_virtual:
         raise RefusedError(
-            refused=f"{name} has its data in other files, which are not read; store the array itself"
+            refused=(
+                f"{name} has its data in other files, which are not read; store the array itself"
+            )
         )
     if dataset.shape is None:
         raise RefusedError(refused=f"{name} is empty")
@@ -125,7 +133,10 @@ def _hdf5_values(dataset: Any, name: str, limit: int) -> np.ndarray:
     is_text = h5py.check_string_dtype(kind) is not None
     if not is_text and kind.kind not in "biufc":
         raise RefusedError(
-            refused=f"{name} holds records, references or lists; save it as a matrix of numbers or as text"
+            refused=(
+                f"{name} holds records, references or lists; save it as a matrix of numbers or as"
+                " text"
+            )
         )
     stored = dataset.id.get_storage_size()
     if dataset.nbytes > max(_SMALL, _COMPRESSION * stored):
@@ -142,7 +153,9 @@ def _hdf5_values(dataset: Any, name: str, limit: int) -> np.ndarray:
 
 
 def _sparse_columns(group: Any, name: str, limit: int) -> np.ndarray:
-    """Array from MATLAB's compressed columns: ``data[jc[j]:jc[j + 1]]`` stand in column j, in the rows of ``ir``."""
+    """Array from MATLAB's compressed columns: ``data[jc[j]:jc[j + 1]]`` stand in column j, in
+    the rows of ``ir``.
+    """
     starts = _hdf5_values(group["jc"], "jc", limit).astype(np.int64).ravel()
     data, rows = (
         _hdf5_values(group[key], key, limit).ravel() if key in group else np.empty(0)
@@ -206,7 +219,8 @@ def _dense(matrix: Any, name: str, limit: int) -> np.ndarray:
         math.prod(matrix.shape), _NUMBER, f"the matrix {name} of shape {matrix.shape}", limit
     )
     if matrix.format == "csc":
-        # check_format checks nothing if the last of the column starts is 0, because the matrix then counts as empty.
+        # check_format checks nothing if the last of the column starts is 0, because the matrix then
+        # counts as empty.
         matrix.check_format()
         if np.any(np.diff(matrix.indptr) < 0):
             raise ValueError("the column starts of a sparse matrix decrease")
@@ -215,7 +229,8 @@ def _dense(matrix: Any, name: str, limit: int) -> np.ndarray:
 
 # Size of Parquet and Arrow files
 
-#: Memory that a column takes besides its values, measured with tables of 100,000 columns, and a row, as its label.
+#: Memory that a column takes besides its values, measured with tables of 100,000 columns, and a
+#: row, as its label.
 _COLUMN, _ROW = 24 * 2**10, 24
 #: Bytes that a file may allocate and still count as memory-mapped: its schema and dictionaries.
 _MAPPED = 2**20
@@ -274,7 +289,10 @@ def _refuse_stream(path: str) -> None:
     with Path(path).open("rb") as file:
         if file.read(4) == b"\xff\xff\xff\xff":
             raise RefusedError(
-                refused="it is an Arrow IPC stream; write its table as a file, by pyarrow.feather.write_feather"
+                refused=(
+                    "it is an Arrow IPC stream; write its table as a file, by"
+                    " pyarrow.feather.write_feather"
+                )
             )
 
 
@@ -318,8 +336,9 @@ def _width(kind: Any) -> int:
 
 # Requests and answers
 
-#: By the kind of a file: what loads the library, before the memory is limited; the function that reads; and the
-#: memory of this process by the limit of one file: an array, a turned copy of it, and compressed parts.
+#: By the kind of a file: what loads the library, before the memory is limited; the function that
+#: reads; and the memory of this process by the limit of one file: an array, a turned copy of it,
+#: and compressed parts.
 _KINDS: dict[str, tuple[Callable[[], object], Callable[..., Any], int]] = {
     "hdf5": (lambda: importlib.import_module("h5py"), read_hdf5, 3),
     "mat": (lambda: importlib.import_module("scipy.io"), read_mat, 3),

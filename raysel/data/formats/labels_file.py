@@ -1,4 +1,6 @@
-"""Labels in a file of their own, beside the file of the samples: an array, or a column of a text table."""
+"""Labels in a file of their own, beside the file of the samples: an array, or a column of a text
+table.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +65,8 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
             columns = {name: array_labels(file.get(name)) for name in names}
     else:
         raise DataError(
-            f"labels: {path} is of an unknown format; give one of {', '.join((*ARRAY_SUFFIXES, *_TEXT))}, with one "
-            "label for each sample."
+            f"labels: {path} is of an unknown format; give one of"
+            f" {', '.join((*ARRAY_SUFFIXES, *_TEXT))}, with one label for each sample."
         )
     held = listed(name or "one column without a name" for name in columns)
     if label is None:
@@ -90,7 +92,9 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
 
 
 def array_labels(values: Any) -> LabelArray:
-    """Labels as a file of arrays stores them: flattened, text decoded and without MATLAB's spaces at the end."""
+    """Labels as a file of arrays stores them: flattened, text decoded and without MATLAB's
+    spaces at the end.
+    """
     labels = as_labels(np.asarray(values))
     if labels.dtype.kind == "S":
         labels = np.char.decode(labels, "utf-8")
@@ -98,7 +102,9 @@ def array_labels(values: Any) -> LabelArray:
 
 
 def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str, list[str]]:
-    """Columns of a text as their cells; its first line names them if there is one line more than samples."""
+    """Columns of a text as their cells; its first line names them if there is one line more than
+    samples.
+    """
     data, _ = as_utf8(text_content(path))
     refuse_sparse_text(path, data, "y")
     data, _ = text_without_comments(data, options.delimiter)
@@ -109,7 +115,8 @@ def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dic
             f"labels: {path} has no lines but empty ones; give one label for each sample."
         )
     delimiter = options.delimiter or max(_DELIMITERS, key=lines[0].count)
-    # A text of one column may hold delimiters within a label, e.g. a space, but not as often in each line.
+    # A text of one column may hold delimiters within a label, e.g. a space, but not as often in
+    # each line.
     if '"' not in text and (
         delimiter not in lines[0] or len({line.count(delimiter) for line in lines}) > 1
     ):
@@ -131,12 +138,13 @@ def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dic
         return dict(zip(first, map(list, zip(*rest, strict=True)), strict=True))
     if len(rows) not in sizes:
         raise DataError(
-            f"labels: {path} has {len(rows)} lines for {sizes[0]} samples; give one line for each, and a first "
-            "line of names or none."
+            f"labels: {path} has {len(rows)} lines for {sizes[0]} samples; give one line for each,"
+            " and a first line of names or none."
         )
     if len(first) > 1:
         raise DataError(
-            f"labels: {path} has {len(first)} columns without names; add a line of names, or keep one."
+            f"labels: {path} has {len(first)} columns without names; add a line of names, or keep"
+            " one."
         )
     return {"": [row[0] for row in rows]}
 

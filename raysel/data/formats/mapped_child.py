@@ -1,6 +1,8 @@
-"""Process that maps an Arrow file to memory, and writes its rows in short batches; it imports nothing of raysel.
+"""Process that maps an Arrow file to memory, and writes its rows in short batches; it imports
+nothing of raysel.
 
-If the file is cut short meanwhile, the signal SIGBUS ends this process, and not the one that reads the rows.
+If the file is cut short meanwhile, the signal SIGBUS ends this process, and not the one that reads
+the rows.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ import pyarrow as pa
 
 
 def main(path: str, rows: int) -> None:
-    """Write the batches of a file to the standard output, as a stream of batches of so many rows at most."""
+    """Write the batches of a file to the standard output, as a stream of batches of so many rows
+    at most.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends where nobody reads any more
     with (
         pa.ipc.open_file(pa.memory_map(path)) as file,

@@ -34,16 +34,18 @@ from raysel.data.whole_numbers import rounded_columns
 _X_NAMES = ("X", "fea")
 #: Arrays that are neither samples nor labels.
 _NAMES_OF_PARTS = ("view_names", "label_names")
-#: A matrix whose rows differ from the labels in number by at most this share is a damaged descriptor.
+#: A matrix whose rows differ from the labels in number by at most this share is a damaged
+#: descriptor.
 _FEW_ROWS = 0.1
 
 
 def read_arrays(path: Path, options: ReadOptions) -> RawData:
     """Read the samples and labels of a file of named arrays.
 
-    The samples are X (or fea); or view_0, view_1, ..., called as ``view_names`` says; or else the arrays of numbers
-    with as many rows as there are labels: one such array is X, several matrices are modalities. An X whose last axis
-    only is as long as the labels, as MATLAB has images, is turned.
+    The samples are X (or fea); or view_0, view_1, ..., called as ``view_names`` says; or else the
+    arrays of numbers with as many rows as there are labels: one such array is X, several matrices
+    are modalities. An X whose last axis only is as long as the labels, as MATLAB has images, is
+    turned.
     """
     with open_arrays(path) as file:
         return _contents(path, file, options)
@@ -85,9 +87,9 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
         y=labels.y,
         groups=labels.groups,
         layout=Modalities({name: view.shape[1] for name, view in views.items()}) if views else None,
-        label_names=tuple(str(name).strip() for name in np.ravel(file.get("label_names")))
-        if titled
-        else (),
+        label_names=(
+            tuple(str(name).strip() for name in np.ravel(file.get("label_names"))) if titled else ()
+        ),
         label=labels.label,
         notes=tuple(notes),
         confounds=confounds,
@@ -111,7 +113,9 @@ def _joined(views: Mapping[str, LabelArray]) -> tuple[LabelArray, tuple[str, ...
 
 
 def _without_arrays(path: Path, file: ArrayFile) -> DataError:
-    """Make the error for a file of which nothing is an array of numbers or text; that of its first content if any."""
+    """Make the error for a file of which nothing is an array of numbers or text; that of its
+    first content if any.
+    """
     for name in file.names:
         try:
             file.get(name)
@@ -123,7 +127,9 @@ def _without_arrays(path: Path, file: ArrayFile) -> DataError:
 
 
 def _refuse_sparse(path: Path, file: ArrayFile, arrays: Mapping[str, LabelArray]) -> None:
-    """Refuse a file whose samples are a sparse matrix: it is called as they are, or no other may be they."""
+    """Refuse a file whose samples are a sparse matrix: it is called as they are, or no other may
+    be they.
+    """
     sparse = sparse_matrices(file.names)
     parts = {part for of_one in sparse.values() for part in of_one}
     others = [name for name, values in arrays.items() if values.ndim > 1 and name not in parts]
@@ -137,7 +143,8 @@ def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]
     if options.labels is not None:
         if usual:
             raise DataError(
-                f"labels: {path} has labels of its own, the array {usual[0]}; leave labels out, or remove that array."
+                f"labels: {path} has labels of its own, the array {usual[0]}; leave labels out, or"
+                " remove that array."
             )
         if not n_rows:
             raise missing(path, "array X with a row for each sample, (n, d)", file.names)
@@ -148,12 +155,19 @@ def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]
     label = options.label or (usual[0] if len(usual) == 1 else None)
     if label is None and usual:
         raise DataError(
-            f"{path}: the arrays {' and '.join(usual)} may all be the labels; name one of them by dataset.label."
+            f"{path}: the arrays {' and '.join(usual)} may all be the labels; name one of them by"
+            " dataset.label."
         )
     if label is None:
-        remedy = "Add it, or name a file of labels by dataset.labels, .npy or .csv, with one for each sample."
+        remedy = (
+            "Add it, or name a file of labels by dataset.labels, .npy or .csv, with one for each"
+            " sample."
+        )
         if likely := _likely(_readable(file), n_rows):
-            remedy = f"Name the array of the labels by dataset.label; it may be {' or '.join(likely[:12])}."
+            remedy = (
+                "Name the array of the labels by dataset.label; it may be"
+                f" {' or '.join(likely[:12])}."
+            )
         raise missing(path, "array y for the labels", file.names, remedy)
     groups = None if options.groups is None else array_labels(file.get(options.groups))
     return Labels(array_labels(file.get(label)), groups, label)
@@ -184,7 +198,9 @@ def _likely(arrays: Mapping[str, LabelArray], n_rows: list[int]) -> list[str]:
 
 
 def _readable(file: ArrayFile) -> dict[str, LabelArray]:
-    """The arrays of numbers and text, without those that cannot be read, e.g. cell arrays and pickled objects."""
+    """The arrays of numbers and text, without those that cannot be read, e.g. cell arrays and
+    pickled objects.
+    """
     arrays = {}
     for name in file.names:
         with suppress(DataError):
@@ -214,14 +230,17 @@ def _samples_first(
     """Turn an array whose last axis, and no other, is that of the samples."""
     if X.ndim > 2 and len(X) == X.shape[-1] == n_samples:
         return X, [
-            f"{name} has {n_samples} entries on its first and last axis; the first is that of the samples"
+            (
+                f"{name} has {n_samples} entries on its first and last axis; the first is that of"
+                " the samples"
+            )
         ]
     if X.ndim < 2 or len(X) == n_samples or n_samples not in X.shape:
         return X, []  # if no axis fits, Dataset refuses it with both lengths
     if X.shape.count(n_samples) > 1 or X.shape[-1] != n_samples:
         raise DataError(
-            f"{path}: {name} has shape {X.shape}, and it is open which axis is that of the {n_samples} samples; save "
-            "it with the samples first, (n, h, w)."
+            f"{path}: {name} has shape {X.shape}, and it is open which axis is that of the"
+            f" {n_samples} samples; save it with the samples first, (n, h, w)."
         )
     turned = np.ascontiguousarray(np.moveaxis(X, -1, 0))
     return turned, [
@@ -232,15 +251,17 @@ def _samples_first(
 def _parts(
     path: Path, arrays: dict[str, LabelArray], labels: Labels, beside: set[str | None]
 ) -> tuple[dict[str, LabelArray], list[str]]:
-    """Arrays of numbers with a row for each label, and what is said of them and of those left out."""
+    """Arrays of numbers with a row for each label, and what is said of them and of those left
+    out.
+    """
     n_samples = len(labels.y)
     parts, copies = {}, []
     for name, values in arrays.items():
         numbers = values.dtype.kind in "biuf" and values.ndim > 1 and name not in beside
         if numbers and 0 < abs(len(values) - n_samples) <= _FEW_ROWS * n_samples:
             raise DataError(
-                f"{path}: {name} has {len(values)} rows, and there are {n_samples} labels; give it a row for each "
-                "sample, or remove it from the file."
+                f"{path}: {name} has {len(values)} rows, and there are {n_samples} labels; give it"
+                " a row for each sample, or remove it from the file."
             )
         wide = values.dtype.kind in "biuf" and len(values) == n_samples and values.size > n_samples
         if not wide or name in beside:
@@ -266,7 +287,9 @@ def _parts(
 
 
 def _recodes(values: LabelArray, y: LabelArray) -> bool:
-    """Return whether an array holds the labels as one column for each class, with one 1 in each row."""
+    """Return whether an array holds the labels as one column for each class, with one 1 in each
+    row.
+    """
     if values.ndim != 2 or y.ndim != 1 or not np.isin(values[:1], (0, 1)).all():
         return False
     if not (np.isin(values, (0, 1)).all() and (values.sum(axis=1) == 1).all()):
@@ -292,14 +315,15 @@ def _views(path: Path, file: ArrayFile) -> dict[str, LabelArray]:
         titles = [str(title).strip() for title in np.ravel(file.get("view_names"))]
     if len(titles) != len(keys):
         raise DataError(
-            f"{path}: view_names holds {len(titles)} names for {len(keys)} arrays view_0, view_1, ...; "
-            "give one name for each array."
+            f"{path}: view_names holds {len(titles)} names for {len(keys)} arrays view_0, view_1,"
+            " ...; give one name for each array."
         )
     views = {key: np.asarray(file.get(key)) for key in keys}
     for key, view in views.items():
         if view.ndim != 2 or len(view) != len(views[keys[0]]):
             raise DataError(
-                f"{path}: {key} has shape {view.shape}; each view must have shape (n, width), with the same n samples."
+                f"{path}: {key} has shape {view.shape}; each view must have shape (n, width), with"
+                " the same n samples."
             )
     if repeated := {title for title in titles if titles.count(title) > 1}:
         raise DataError(

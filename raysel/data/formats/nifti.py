@@ -27,7 +27,8 @@ from raysel.data.layouts import Layout, MaskedVolume
 
 #: Suffixes of NIfTI files.
 NIFTI_SUFFIXES = (".nii", ".nii.gz")
-#: Class of the image by the size of its header in bytes, which begins with it, and where which magic number stands.
+#: Class of the image by the size of its header in bytes, which begins with it, and where which
+#: magic number stands.
 _HEADERS = {348: ("Nifti1Image", 344, b"n+1\0"), 540: ("Nifti2Image", 4, b"n+2\0")}
 _MOST_CELLS = 2**28  # 2 GiB in double precision; the largest brain images have a third of it
 _MOST_OTHER = 2**24  # bytes of header extensions, or behind the voxels
@@ -38,7 +39,8 @@ _AXES, _SIDE = 7, 32767  # limits of the format NIfTI-1
 class Volume:
     """Content of a NIfTI file of one volume."""
 
-    #: Values of the voxels, with the slope and the intercept of the file's header applied; shape (a, b, c).
+    #: Values of the voxels, with the slope and the intercept of the file's header applied; shape
+    #: (a, b, c).
     values: LabelArray
     #: Map from the indices of a voxel to its position in space; shape (4, 4).
     affine: FloatArray
@@ -64,12 +66,13 @@ def load_nibabel(what: str, kind: type[RayselError] = ConfigError) -> Any:
 def read_volume(path: Path) -> Volume:
     """Read a NIfTI file of one volume.
 
-    The size that the header claims is compared with that of the file before memory is taken, a compressed file is
-    decompressed no further than that size, and its checksum is verified.
+    The size that the header claims is compared with that of the file before memory is taken, a
+    compressed file is decompressed no further than that size, and its checksum is verified.
     """
     if not is_nifti(path):
         raise DataError(
-            f"{path} is no NIfTI file by its name; give one that ends in {' or '.join(NIFTI_SUFFIXES)}."
+            f"{path} is no NIfTI file by its name; give one that ends in"
+            f" {' or '.join(NIFTI_SUFFIXES)}."
         )
     nibabel = load_nibabel(f"the NIfTI file {path}", DataError)
     with reading(path, "a NIfTI file"):
@@ -87,7 +90,9 @@ def read_volume(path: Path) -> Volume:
 
 
 def _unit(header: Any) -> str | None:
-    """Unit of the positions; None where both codes of the header are 0. NIfTI's usual unit is mm, also unnamed."""
+    """Unit of the positions; None where both codes of the header are 0. NIfTI's usual unit is
+    mm, also unnamed.
+    """
     if not (int(header["sform_code"]) or int(header["qform_code"])):
         return None
     return {"meter": "m", "micron": "um"}.get(header.get_xyzt_units()[0], "mm")
@@ -96,7 +101,9 @@ def _unit(header: Any) -> str | None:
 def _content(
     nibabel: Any, path: Path, file: IO[bytes] | gzip.GzipFile
 ) -> tuple[Any, tuple[int, ...], bytes]:
-    """Class of the image, shape of its volume, and bytes of the file, no more than its header claims."""
+    """Class of the image, shape of its volume, and bytes of the file, no more than its header
+    claims.
+    """
     head = file.read(max(_HEADERS))
     size = next(
         (
@@ -110,14 +117,16 @@ def _content(
     name, place, magic = _HEADERS.get(size or 0, ("", 0, b""))
     if size is None or len(head) < size or head[place : place + 4] != magic:
         raise DataError(
-            f"{path} cannot be read as NIfTI: it has no valid header; it is damaged or of another format."
+            f"{path} cannot be read as NIfTI: it has no valid header; it is damaged or of another"
+            " format."
         )
     kind = getattr(nibabel, name)
     header = kind.header_class(head[:size], check=False)
     sides, number = tuple(map(int, header.get_data_shape())), header.get_data_dtype()
     if number.kind not in "biuf":
         raise DataError(
-            f"{path} holds values of type {number}, not real numbers; convert them, e.g. to float32."
+            f"{path} holds values of type {number}, not real numbers; convert them, e.g. to"
+            " float32."
         )
     if len(sides) < 3 or min(sides) < 1 or math.prod(sides[3:]) > 1:
         axes = " x ".join(map(str, sides)) or "nothing"
@@ -157,7 +166,8 @@ def nifti_content(values: LabelArray, affine: FloatArray | None, path: str | Pat
     """Return the content of a compressed NIfTI-1 file."""
     if not 2 <= values.ndim <= _AXES or max(values.shape) > _SIDE:
         raise ConfigError(
-            f"{path} cannot hold an array of shape {values.shape}: NIfTI has 2 to {_AXES} axes of up to {_SIDE}."
+            f"{path} cannot hold an array of shape {values.shape}: NIfTI has 2 to {_AXES} axes of"
+            f" up to {_SIDE}."
         )
     nibabel = load_nibabel(f"the file {path}")
     stored = values.astype(np.uint8) if values.dtype == bool else values
@@ -165,16 +175,19 @@ def nifti_content(values: LabelArray, affine: FloatArray | None, path: str | Pat
     return gzip.compress(image.to_bytes(), mtime=0)
 
 
-#: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size of a voxel.
+#: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size
+#: of a voxel.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-3
 
 
 def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
-    """Read a table with a NIfTI file and a label in each row, and the voxels of a mask in each file.
+    """Read a table with a NIfTI file and a label in each row, and the voxels of a mask in each
+    file.
 
-    The column of the files is the text column whose values all end in .nii or .nii.gz; a relative path is looked up
-    from the folder of the table. Columns other than files, labels, groups and confounds are left out, which a note says. One
-    volume at a time is held in memory besides the features.
+    The column of the files is the text column whose values all end in .nii or .nii.gz; a relative
+    path is looked up from the folder of the table. Columns other than files, labels, groups and
+    confounds are left out, which a note says. One volume at a time is held in memory besides the
+    features.
     """
     if options.mask is None:
         raise DataError(
@@ -183,7 +196,8 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
     layout = read_mask(options.mask)
     if data_suffix(path) not in TABLE_SUFFIXES:
         raise DataError(
-            f"{path} is no table of NIfTI files; with a mask, give one of {', '.join(TABLE_SUFFIXES)}."
+            f"{path} is no table of NIfTI files; with a mask, give one of"
+            f" {', '.join(TABLE_SUFFIXES)}."
         )
     table, recognised = open_table(path, options)
     names: list[str] = table.column_names
@@ -221,7 +235,8 @@ def read_mask(path: Path) -> MaskedVolume:
     volume = read_volume(path)
     if n := int(np.isnan(volume.values).sum()):
         raise DataError(
-            f"the mask {path} holds NaN in {n} voxels; set them to 0, or to 1 where they are features."
+            f"the mask {path} holds NaN in {n} voxels; set them to 0, or to 1 where they are"
+            " features."
         )
     inside = volume.values > 0
     if not inside.any():
@@ -235,13 +250,14 @@ def check_grid(path: Path, volume: Volume, layout: Layout, of: str) -> None:
     """Check that a volume has the shape and the affine of a mask."""
     if volume.values.shape != layout.shape:
         raise DataError(
-            f"{path} has the shape {volume.values.shape}, but {of} has {layout.shape}; resample one to the other."
+            f"{path} has the shape {volume.values.shape}, but {of} has {layout.shape}; resample one"
+            " to the other."
         )
     affine = np.asarray(layout.affine)
     if not np.allclose(volume.affine, affine, rtol=_RELATIVE, atol=_ABSOLUTE):
         raise DataError(
-            f"{path} has the affine {_rows(volume.affine)}, but {of} has {_rows(affine)}: their voxels lie at "
-            "different positions; resample one to the other."
+            f"{path} has the affine {_rows(volume.affine)}, but {of} has {_rows(affine)}: their"
+            " voxels lie at different positions; resample one to the other."
         )
 
 
@@ -262,16 +278,16 @@ def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> 
         file = path.parent / at_home(name)
         if not is_file(file):
             raise DataError(
-                f"{path}: row {row} (counted from 0, without the header) names {name}, but there is no file {file}; "
-                "give paths relative to the table's folder, or absolute ones."
+                f"{path}: row {row} (counted from 0, without the header) names {name}, but there is"
+                f" no file {file}; give paths relative to the table's folder, or absolute ones."
             )
         volume = read_volume(file)
         check_grid(file, volume, layout, f"the mask {mask}")
         values[:] = volume.values[layout.mask]
         if n := int((~np.isfinite(values)).sum()):
             raise DataError(
-                f"{file} holds NaN or infinity in {n} of the {layout.n_features} voxels of the mask {mask}; leave "
-                "these voxels out of the mask, or leave the file out of the table."
+                f"{file} holds NaN or infinity in {n} of the {layout.n_features} voxels of the mask"
+                f" {mask}; leave these voxels out of the mask, or leave the file out of the table."
             )
     return X
 
@@ -295,12 +311,13 @@ def _file_column(path: Path, table: Any, others: set[str | None]) -> str:
     columns = volume_columns(table, others)
     if len(columns) > 1:
         raise DataError(
-            f"{path}: the columns {' and '.join(columns)} name NIfTI files; keep one, and drop the others."
+            f"{path}: the columns {' and '.join(columns)} name NIfTI files; keep one, and drop the"
+            " others."
         )
     if not columns:
         raise DataError(
-            f"{path} has no column of NIfTI files, with names that all end in .nii or .nii.gz; it has the columns "
-            f"{listed(table.column_names)}."
+            f"{path} has no column of NIfTI files, with names that all end in .nii or .nii.gz; it"
+            f" has the columns {listed(table.column_names)}."
         )
     return columns[0]
 

@@ -1,4 +1,6 @@
-"""Recognition of labels, groups, identifiers and indices by the names and the values of columns and arrays."""
+"""Recognition of labels, groups, identifiers and indices by the names and the values of columns
+and arrays.
+"""
 
 from __future__ import annotations
 
@@ -167,7 +169,8 @@ _TOGETHER = frozenset(
 )
 #: Words of the names of columns that tell when a sample was measured.
 _TIME = frozenset(("timestamp", "datetime", "date"))
-#: Words that make a name one of identifiers, and words that do so only beside each other or those of origins.
+#: Words that make a name one of identifiers, and words that do so only beside each other or those
+#: of origins.
 _IDENTIFIER = frozenset(
     ("id", "idx", "uid", "uuid", "guid", "accession", "barcode", "filename", "rownames", "serial")
 )
@@ -182,7 +185,9 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def taken_names(names: Collection[str]) -> list[str]:
-    """Return the columns that may be the labels by their name alone: y, label, target or class, in any case."""
+    """Return the columns that may be the labels by their name alone: y, label, target or class,
+    in any case.
+    """
     return [name for name in names if name.strip().lower() in TAKEN]
 
 
@@ -199,21 +204,27 @@ def has_label_name(name: str) -> bool:
 
 
 def rank_of_label_name(name: str) -> int | None:
-    """Return how usual a name is for a column of labels, 0 for the most usual; None for any other name."""
+    """Return how usual a name is for a column of labels, 0 for the most usual; None for any
+    other name.
+    """
     plain = re.sub(r"[\s.-]+", "_", name.strip().lower())
     names = (*TAKEN, *PROPOSED)
     return names.index(plain) if plain in names else None
 
 
 def is_unnamed(name: str) -> bool:
-    """Return whether a column has no name of its own: an empty one, or one that pandas gives an index."""
+    """Return whether a column has no name of its own: an empty one, or one that pandas gives an
+    index.
+    """
     return _UNNAMED.fullmatch(name) is not None
 
 
 def names_origin(name: str) -> bool:
-    """Return whether a column tells by its name which samples are of one origin, e.g. of one patient.
+    """Return whether a column tells by its name which samples are of one origin, e.g. of one
+    patient.
 
-    All words of the name, or those behind its last full stop, are words of origins, identifiers or numbers.
+    All words of the name, or those behind its last full stop, are words of origins, identifiers or
+    numbers.
     """
     return any(words & _ORIGIN and words <= _OF_SAMPLES for words in _words(name))
 
@@ -226,23 +237,31 @@ def names_identifier(name: str) -> bool:
 
 
 def names_circumstance(name: str) -> bool:
-    """Return whether a column may tell by its name how a sample was measured, and be no property of it."""
+    """Return whether a column may tell by its name how a sample was measured, and be no property
+    of it.
+    """
     return any(words & _CIRCUMSTANCE for words in _words(name))
 
 
 def names_batch(name: str) -> bool:
-    """Return whether a column may tell by its name which samples were measured together, e.g. in which batch."""
+    """Return whether a column may tell by its name which samples were measured together, e.g. in
+    which batch.
+    """
     return names_origin(name) or any(words & _TOGETHER for words in _words(name))
 
 
 def names_time(name: str) -> bool:
-    """Return whether a column tells by its name when a sample was measured, e.g. ``scan_date``; a duration does not."""
+    """Return whether a column tells by its name when a sample was measured, e.g. ``scan_date``;
+    a duration does not.
+    """
     return any(words & _TIME for words in _words(name))
 
 
 @lru_cache(maxsize=16)  # each name is asked for several kinds of words, one after the other
 def _words(name: str) -> tuple[frozenset[str], ...]:
-    """Words of a name, and those behind its last full stop if it has one, in lower case and in the singular."""
+    """Words of a name, and those behind its last full stop if it has one, in lower case and in
+    the singular.
+    """
     apart = _BETWEEN.sub("_", name).lower()
     words = frozenset(map(_singular, _WORD.findall(apart)))
     if "." not in apart:
@@ -254,7 +273,8 @@ def _singular(word: str) -> str:
     return word if word in _OF_SAMPLES else word.removesuffix("s")
 
 
-#: Words that say of what a weight is, so that it is that of a sample, and names that are weights alone.
+#: Words that say of what a weight is, so that it is that of a sample, and names that are weights
+#: alone.
 _WEIGHTED = frozenset(
     (
         *("sample", "case", "survey", "observation", "ob", "sampling", "design", "instance"),
@@ -266,7 +286,9 @@ _WEIGHTS = frozenset(("weights", "wts", "wgt", "fnlwgt", "pweight", "pweights", 
 
 
 def names_weight(name: str) -> bool:
-    """Return whether a column may tell by its name how much each sample counts, e.g. ``sample_weight``."""
+    """Return whether a column may tell by its name how much each sample counts, e.g.
+    ``sample_weight``.
+    """
     words = _words(name)[0]
     weight = words & {"weight", "wt", "wgt"}
     return name.strip().lower() in _WEIGHTS or bool(
@@ -304,7 +326,8 @@ _OF_PLACE = frozenset(
 
 
 def places(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the columns that together tell by their names where a sample was measured, e.g. ``row`` and ``col``.
+    """Return the columns that together tell by their names where a sample was measured, e.g.
+    ``row`` and ``col``.
 
     Each name has a word of another axis; further words are the same, and words of places.
     """
@@ -326,7 +349,9 @@ _ONE_AXIS = frozenset(
 
 
 def names_of_places(names: Iterable[str]) -> list[str]:
-    """Return the columns that may tell by their names where a sample was measured, also by one axis."""
+    """Return the columns that may tell by their names where a sample was measured, also by one
+    axis.
+    """
     every = list(names)
     together = {name for axes in places(every) for name in axes}
     return [
@@ -338,11 +363,14 @@ def names_of_places(names: Iterable[str]) -> list[str]:
 
 #: More distinct numbers than this are a measurement, not classes, unless the column's name says so.
 _MOST_NUMBERS = 20
-#: Fewest samples, most texts a class, and least share of each class that they tell, where text is the label in words.
+#: Fewest samples, most texts a class, and least share of each class that they tell, where text is
+#: the label in words.
 _FEWEST_SAMPLES, _TEXTS_OF_CLASS, _SHARE = 20, 3, 0.95
-#: Largest share of the cells that are text by mistake in a column of numbers, and most of their texts that are named.
+#: Largest share of the cells that are text by mistake in a column of numbers, and most of their
+#: texts that are named.
 _FEW_TEXTS, _NAMED = 0.1, 3
-#: Most texts that stand for values without a number, e.g. "n.d.", beside more different numbers than these.
+#: Most texts that stand for values without a number, e.g. "n.d.", beside more different numbers
+#: than these.
 _MARKS, _MANY_NUMBERS = 3, 10
 #: Signs with which values beyond a limit begin, e.g. "<LOD" and ">200".
 _BEYOND = ("<", ">", "≤", "≥")
@@ -375,11 +403,12 @@ def reads_as_number(value: object) -> bool:
 
 
 def odd_cells(counts: Mapping[str, int], n_cells: int, more_than: int = 0) -> str:
-    """Name the texts that are no numbers in a column of numbers, with the number of their cells; empty in any other.
+    """Name the texts that are no numbers in a column of numbers, with the number of their cells;
+    empty in any other.
 
-    `counts` has the number of cells of each text. It is a column of numbers if nearly all cells are, or if few texts
-    stand beside many numbers and values beyond a limit, e.g. "<LOD"; and if it has more different numbers than
-    ``more_than``.
+    `counts` has the number of cells of each text. It is a column of numbers if nearly all cells
+    are, or if few texts stand beside many numbers and values beyond a limit, e.g. "<LOD"; and if it
+    has more different numbers than ``more_than``.
     """
     odd = [text for text in counts if not reads_as_number(text.replace(",", "."))]
     n_odd, n_numbers = sum(counts[text] for text in odd), len(counts) - len(odd)
@@ -397,7 +426,8 @@ def decoded(column: Any) -> Any:
 
 
 def numbered_texts(column: Any) -> tuple[list[str | None], LabelArray]:
-    """Return the different texts of a column, and the position of each cell's among them; None for empty cells.
+    """Return the different texts of a column, and the position of each cell's among them; None for
+    empty cells.
 
     A column may have millions of cells, each of which would be an object of Python, and few texts.
     """
@@ -416,7 +446,9 @@ def counted_texts(column: Any) -> dict[str, int]:
 
 
 def codes(column: Any) -> LabelArray | None:
-    """Number of each row's value among the column's values; None for fractions, empty cells and other types."""
+    """Number of each row's value among the column's values; None for fractions, empty cells and
+    other types.
+    """
     column = decoded(column)
     if column.null_count:
         return None
@@ -434,8 +466,8 @@ def codes(column: Any) -> LabelArray | None:
 def likely_labels(table: Any) -> list[str]:
     """Columns of a table that may hold the labels, the most likely first.
 
-    A column is proposed if it has at least two values and, on average, at least two rows of each; numbers must be
-    whole, and of at most 20 values unless the column's name is one of labels.
+    A column is proposed if it has at least two values and, on average, at least two rows of each;
+    numbers must be whole, and of at most 20 values unless the column's name is one of labels.
     """
     likely = []
     last = table.num_columns - 1
@@ -480,7 +512,9 @@ def _number_of_classes(column: Any, *, named: bool) -> int | None:
 
 
 def is_in_other_words(values: LabelArray, y: LabelArray) -> bool:
-    """Return whether few texts, each in one class but for 5 % of the samples, stand for the labels."""
+    """Return whether few texts, each in one class but for 5 % of the samples, stand for the
+    labels.
+    """
     if y.ndim == 2 or len(y) < _FEWEST_SAMPLES:
         return False
     texts, code = np.unique(values, return_inverse=True)

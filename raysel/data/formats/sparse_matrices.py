@@ -1,4 +1,6 @@
-"""Files of sparse matrices, of which raysel needs all values: what they are told by, and how to save them."""
+"""Files of sparse matrices, of which raysel needs all values: what they are told by, and how to
+save them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from pathlib import Path, PurePath
 
 from raysel.core.errors import DataError
 
-#: Arrays of a matrix of compressed rows or columns, also in a group of HDF5 or behind a prefix, e.g. X_indptr.
+#: Arrays of a matrix of compressed rows or columns, also in a group of HDF5 or behind a prefix,
+#: e.g. X_indptr.
 _COMPRESSED = ("data", "indices", "indptr")
 #: Arrays that `scipy.sparse.save_npz` writes of a matrix in any format.
 _SAVED = {"data", "format", "shape"}
@@ -31,7 +34,9 @@ _LINES, _START = 20, 2**20
 
 
 def sparse_matrices(names: Collection[str]) -> dict[str, set[str]]:
-    """Return the arrays of each sparse matrix among named arrays, by its name; that of a whole file is empty."""
+    """Return the arrays of each sparse matrix among named arrays, by its name; that of a whole
+    file is empty.
+    """
     found = {"": set(names)} if set(names) >= _SAVED else {}
     for name in names:
         start = name.removesuffix(_COMPRESSED[-1])
@@ -42,7 +47,9 @@ def sparse_matrices(names: Collection[str]) -> dict[str, set[str]]:
 
 
 def refuse_sparse_arrays(path: Path, names: Collection[str], name: str = "X") -> None:
-    """Refuse a file of arrays, or one of several files of an array each, that are a sparse matrix."""
+    """Refuse a file of arrays, or one of several files of an array each, that are a sparse
+    matrix.
+    """
     if path.suffix.lower() == ".npy":
         beside = {file.stem for file in path.parent.glob("*.npy")}
         names = next((s for s in sparse_matrices(beside).values() if path.stem in s), ())
@@ -65,7 +72,9 @@ def refuse_sparse_text(path: Path, text: bytes, name: str = "X") -> None:
 
 
 def refuse_sparse_files(path: Path) -> None:
-    """Refuse a file of a sparse matrix by its suffix, or a folder of files with one, as sequencing programs write."""
+    """Refuse a file of a sparse matrix by its suffix, or a folder of files with one, as
+    sequencing programs write.
+    """
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     for file in files if all(file.is_file() for file in files) else ():
         suffixes = PurePath(file.name.lower()).suffixes[-2:]

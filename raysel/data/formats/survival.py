@@ -1,4 +1,6 @@
-"""Recognition, by their names, of columns that hold the time to an event, and whether it happened."""
+"""Recognition, by their names, of columns that hold the time to an event, and whether it
+happened.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Endpoints of follow-up: overall survival, survival without progression, disease, relapse, events, metastases, ...
+#: Endpoints of follow-up: overall survival, survival without progression, disease, relapse, events,
+#: metastases, ...
 _ENDPOINTS = _words("os pfs dfs rfs efs dss pfi dfi dmfs mfs lrfs ttp bcr fu css")
 #: Words of a time to an event, and units of time, which are one beside an endpoint or "to".
 _TIMES = _words("time duration survival surv followup futime survtime stime tte ttd")
@@ -31,7 +34,9 @@ _WORD = re.compile(r"[a-z]+")
 
 
 def times_of_events(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return pairs of the column of a time and that of its event, e.g. ``OS_time`` and ``OS_event``."""
+    """Return pairs of the column of a time and that of its event, e.g. ``OS_time`` and
+    ``OS_event``.
+    """
     words = {name: frozenset(_WORD.findall(name.lower())) for name in names}
     times = [name for name in words if _is_time(words[name])]
     events = [name for name in words if name not in times and _is_event(words[name])]
@@ -52,7 +57,9 @@ def _is_event(words: frozenset[str]) -> bool:
 
 
 def _fit(time: frozenset[str], event: frozenset[str]) -> bool:
-    """Whether a time and an event may be of one another: of one endpoint, with no word of something else."""
+    """Whether a time and an event may be of one another: of one endpoint, with no word of
+    something else.
+    """
     if time <= _UNITS and not event & _EVENTS:
         return False
     both = (time & _ENDPOINTS, event & _ENDPOINTS)

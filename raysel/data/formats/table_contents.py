@@ -43,7 +43,9 @@ def raw_data(
     notes: tuple[str, ...] = (),
     y: LabelArray | None = None,
 ) -> RawData:
-    """Content of a table: the column of the labels, that of the groups, and the others as features."""
+    """Content of a table: the column of the labels, that of the groups, and the others as
+    features.
+    """
     metadata = table.schema.metadata or {}
     stored = parse_json(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
     names: list[str] = table.column_names
@@ -126,9 +128,9 @@ def raw_data(
         categories=categories,
         layout=WithConfounds(modalities, n_beside) if modalities and n_beside else modalities,
         feature_names=feature_names,
-        label_names=indicator
-        if several
-        else tuple(name.removeprefix(INDICATOR) for name in indicator),
+        label_names=(
+            indicator if several else tuple(name.removeprefix(INDICATOR) for name in indicator)
+        ),
         target=QUANTITIES if several else None,
         notes=notes,
         rounded=rounded_features(table, positions, X),
@@ -150,7 +152,9 @@ def _of_tensor(raw: RawData, table: Any, layout: Layout | None) -> RawData:
 
 
 def place_columns(table: Any, names: Collection[str]) -> dict[str, FloatArray]:
-    """Columns among some that tell by their names where each sample was measured, if no cell is empty."""
+    """Columns among some that tell by their names where each sample was measured, if no cell is
+    empty.
+    """
     found = {}
     for name in dict.fromkeys(name for together in places(names) for name in together):
         column = table.column(name)
@@ -162,7 +166,9 @@ def place_columns(table: Any, names: Collection[str]) -> dict[str, FloatArray]:
 
 
 def labelled_rows(table: Any, *columns: str, of: str = "label") -> tuple[Any, tuple[str, ...]]:
-    """Return the rows with a value in each of some columns, of a kind, and what to note if others are left out."""
+    """Return the rows with a value in each of some columns, of a kind, and what to note if
+    others are left out.
+    """
     lacking = np.zeros(table.num_rows, dtype=bool)
     for column in map(table.column, columns):
         if not isinstance(column.type, pa.FixedShapeTensorType):
@@ -191,7 +197,8 @@ def named_columns(table: Any, options: ReadOptions, source: str) -> frozenset[st
         if column not in names:
             purpose = f"for the {role}" if role else "to drop"
             raise DataError(
-                f"{key}: {source} has no column {column or 'without a name'} {purpose}; {suggestion(column, names)}"
+                f"{key}: {source} has no column {column or 'without a name'} {purpose};"
+                f" {suggestion(column, names)}"
             )
     for _, role, column in roles:
         if names[column] > 1:
@@ -211,8 +218,8 @@ def _labels_of(table: Any, names: list[str], source: str) -> tuple[str | None, t
     usual = [*taken_names(names), *indicator[:1]]
     if len(usual) > 1:
         raise DataError(
-            f"{source}: the columns {' and '.join(usual)} may all be the labels; name one by label, and leave the "
-            "others out by drop unless they are features."
+            f"{source}: the columns {' and '.join(usual)} may all be the labels; name one by label,"
+            " and leave the others out by drop unless they are features."
         )
     if not usual:
         likely = likely_labels(
@@ -220,14 +227,16 @@ def _labels_of(table: Any, names: list[str], source: str) -> tuple[str | None, t
         )[:4]
         proposed = f", e.g. {' or '.join(map(repr, likely))}" if likely else ""
         raise DataError(
-            f"{source} has no column y, label, target or class; set label (dataset.label) to the column that holds "
-            f"the classes{proposed}. It holds {listed(names)}."
+            f"{source} has no column y, label, target or class; set label (dataset.label) to the"
+            f" column that holds the classes{proposed}. It holds {listed(names)}."
         )
     return (None, indicator) if len(indicator) > 1 else (usual[0], ())
 
 
 def _modalities(features: Sequence[str]) -> Modalities | None:
-    """Layout of several modalities if all columns are named ``modality.feature`` or ``modality[index]``, else None."""
+    """Layout of several modalities if all columns are named ``modality.feature`` or
+    ``modality[index]``, else None.
+    """
     matches = (re.match(r"([^.\[]+)[.\[]", name) for name in features)
     prefixes = [
         match[1] for match in matches if match and re.search(r"[^\W\d]", match[1])
@@ -247,7 +256,9 @@ def _modalities(features: Sequence[str]) -> Modalities | None:
 def _by_modality(
     positions: list[int], names: Sequence[str], options: ReadOptions
 ) -> tuple[list[int], Modalities | None, int]:
-    """Columns of the features, confounds last if the others are named as those of modalities, and how many these are."""
+    """Columns of the features, confounds last if the others are named as those of modalities,
+    and how many these are.
+    """
     feature_names = [names[i] for i in positions]
     modalities = _modalities(feature_names)
     beside = matching(options.confounds, feature_names)

@@ -42,7 +42,8 @@ def _parquet_table(path: Path, _: ReadOptions) -> _Opened:
 def _arrow_table(path: Path, _: ReadOptions) -> _Opened:
     """Read an Arrow IPC file (Feather version 2).
 
-    A file that is mapped to memory and cut short ends the process by SIGBUS, where one that is read raises an error.
+    A file that is mapped to memory and cut short ends the process by SIGBUS, where one that is read
+    raises an error.
     """
     check_columnar(path)
     return pa.ipc.open_file(pa.OSFile(str(path))).read_all(), ()
@@ -85,16 +86,20 @@ class TableRows:
     path: Path
     options: ReadOptions
     shape: tuple[int, int]
-    #: Size of the file and time of its last change, by which one that was written anew since is told.
+    #: Size of the file and time of its last change, by which one that was written anew since is
+    #: told.
     written: tuple[int, int]
-    #: Whether its batches are too large to be read whole, so that another process maps it to memory.
+    #: Whether its batches are too large to be read whole, so that another process maps it to
+    #: memory.
     mapped: bool = False
 
     def __repr__(self) -> str:
         return str(self.path)
 
     def blocks(self) -> Iterator[FloatArray]:
-        """Read consecutive rows until all are read; a file that changes meanwhile raises StorageError."""
+        """Read consecutive rows until all are read; a file that changes meanwhile raises
+        StorageError.
+        """
         contents = (raw for _, raw in _contents(self.path, self.options, mapped=self.mapped))
         while True:
             try:
@@ -112,8 +117,9 @@ class TableRows:
         with reading(self.path, _KINDS[data_suffix(self.path)][0]):
             if _written(self.path) != self.written:
                 raise DataError(
-                    f"{self.path} is not the file that was opened first: it was written anew meanwhile, or is another "
-                    "copy on another machine. Restore it, or start again with one file for all machines."
+                    f"{self.path} is not the file that was opened first: it was written anew"
+                    " meanwhile, or is another copy on another machine. Restore it, or start again"
+                    " with one file for all machines."
                 )
 
 
@@ -121,12 +127,13 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
     """Read the labels of a Parquet or Arrow IPC file, whose samples stay in it."""
     if data_suffix(path) not in (".parquet", ".arrow", ".feather"):
         raise DataError(
-            f"dataset.in_memory: false is for Parquet and Arrow files, which are read in batches, and {path} is "
-            "another: leave it out, or write the data by save_dataset."
+            "dataset.in_memory: false is for Parquet and Arrow files, which are read in batches,"
+            f" and {path} is another: leave it out, or write the data by save_dataset."
         )
     if options.drop_unlabelled:
         raise DataError(
-            f"drop_unlabelled is for tables in memory: leave in_memory out, or take rows without a label out of {path}."
+            "drop_unlabelled is for tables in memory: leave in_memory out, or take rows without a"
+            f" label out of {path}."
         )
     with reading(path, _KINDS[data_suffix(path)][0]):
         mapped = check_batches(path) > min(_READ_WHOLE, max_data_bytes())
@@ -156,7 +163,9 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
 
 
 def _beside_features(table: Any, raw: RawData, options: ReadOptions) -> Any:
-    """Return a copy of the columns of a batch that are no features: a view would keep the batch in memory."""
+    """Return a copy of the columns of a batch that are no features: a view would keep the batch
+    in memory.
+    """
     left_out = {*raw.feature_names, *options.drop} - raw.places.keys()
     if has_tensors(table):
         left_out.add("X")
@@ -187,7 +196,8 @@ def _contents(path: Path, options: ReadOptions, *, mapped: bool) -> Iterator[tup
             n_read += len(batch)
             if not isinstance(raw.X, np.ndarray):
                 raise DataError(
-                    f"{path} holds several tasks, which are read into memory: leave dataset.in_memory out."
+                    f"{path} holds several tasks, which are read into memory: leave"
+                    " dataset.in_memory out."
                 )
             yield table, raw
 
@@ -215,8 +225,8 @@ def frame_table(frame: Any) -> Any:
     """Return a data frame as an Arrow table."""
     if not hasattr(frame, "__arrow_c_stream__"):
         raise DataError(
-            f"a data frame is needed (pandas, polars, or an Arrow table), not {type(frame).__name__}; arrays are for "
-            "Dataset(X, y, layout)."
+            "a data frame is needed (pandas, polars, or an Arrow table), not"
+            f" {type(frame).__name__}; arrays are for Dataset(X, y, layout)."
         )
     try:
         if isinstance(frame, pd.DataFrame):
@@ -235,8 +245,8 @@ def frame_table(frame: Any) -> Any:
             ]
         ):
             raise DataError(
-                f"{SOURCE}: column '{sparse[0]}' is sparse, and raysel needs all values; give it as "
-                f"frame['{sparse[0]}'].sparse.to_dense(), and so each sparse column."
+                f"{SOURCE}: column '{sparse[0]}' is sparse, and raysel needs all values; give it as"
+                f" frame['{sparse[0]}'].sparse.to_dense(), and so each sparse column."
             ) from error
         # PyArrow's message names the column and its type.
         raise DataError(f"{SOURCE} cannot be used: {' '.join(map(str, error.args))}") from error
@@ -264,7 +274,8 @@ def frame_data(
         raise DataError(f"label={label!r} and y are both given; give the labels once.")
     if not isinstance(label, (str, int, tuple, list, type(None))):
         raise DataError(
-            f"label is the name of a column, not {type(label).__name__}; give labels apart from the frame as y."
+            f"label is the name of a column, not {type(label).__name__}; give labels apart from the"
+            " frame as y."
         )
     several = isinstance(label, list) or (
         isinstance(label, tuple) and label not in set(frame.columns)
@@ -295,19 +306,23 @@ def frame_data(
 
 
 def _aligned(values: Any, frame: Any, role: str) -> LabelArray:
-    """Values of each row as an array; refuse those of pandas whose index is another than the frame's."""
+    """Values of each row as an array; refuse those of pandas whose index is another than the
+    frame's.
+    """
     index, rows = getattr(values, "index", None), getattr(frame, "index", None)
     if isinstance(index, pd.Index) and isinstance(rows, pd.Index) and not index.equals(rows):
         raise DataError(
-            f"{role} and {SOURCE} have different indices, so their rows may not belong together; give "
-            f"{role}.loc[frame.index], or {role}.to_numpy() if the rows are in the same order."
+            f"{role} and {SOURCE} have different indices, so their rows may not belong together;"
+            f" give {role}.loc[frame.index], or {role}.to_numpy() if the rows are in the same"
+            " order."
         )
     array = np.asarray(values)
     if role == "y" and array.dtype.kind == "f":  # samples without a label are left out
         return array
     if (missing := np.argwhere(pd.isna(array))).size:
         raise DataError(
-            f"{role} has no value in row {missing[0][0]} (counted from 0); fill it in or remove the sample."
+            f"{role} has no value in row {missing[0][0]} (counted from 0); fill it in or remove the"
+            " sample."
         )
     if array.dtype.kind != "O":
         return array

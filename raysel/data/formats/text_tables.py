@@ -34,7 +34,8 @@ from raysel.data.formats.written_numbers import (
     with_numbers,
 )
 
-#: Texts that stand for a missing value: those of pandas and of PyArrow, and the question mark of the UCI files.
+#: Texts that stand for a missing value: those of pandas and of PyArrow, and the question mark of
+#: the UCI files.
 MISSING = (
     *(
         "",
@@ -64,7 +65,8 @@ _DELIMITERS = ("\t", ";", ",", BLANKS)
 _ROWS, _SAMPLE, _LEAST_ROWS = 40, 2**20, 4
 #: Cells of a row that are looked at to choose the delimiter.
 _FIRST_CELLS = 500
-#: Least number of increasing numbers that are taken for a header of wavelengths or positions, and of 0, 1, 2, ...
+#: Least number of increasing numbers that are taken for a header of wavelengths or positions, and
+#: of 0, 1, 2, ...
 _LEAST_POSITIONS, _LEAST_COUNTED = 8, 3
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", BLANKS: "blanks"}
 #: A number with a decimal comma in quotes.
@@ -137,8 +139,8 @@ def _naming(comment: bytes, dialect: Dialect, rows: bytes) -> bytes:
 def recognise(data: bytes, delimiter: str | None = None, known: Collection[str] = ()) -> Dialect:
     r"""Recognise how a text table is written, from its first rows.
 
-    The delimiter is the one of tab, semicolon, comma and blanks that gives most rows the same number of cells and most
-    cells that are numbers.
+    The delimiter is the one of tab, semicolon, comma and blanks that gives most rows the same
+    number of cells and most cells that are numbers.
     """
     start = 0
     if stated := re.match(rb"sep=(.)\r?\n", data):  # a line that Excel reads and writes
@@ -153,7 +155,8 @@ def recognise(data: bytes, delimiter: str | None = None, known: Collection[str] 
     if not _is_header(first, rest, known):
         return Dialect(delimiter, (), start, _usual_width(rest or [first]))
     if len(first) == _usual_width(rest) - 1:
-        # R writes no name above the names of the rows; other programs end every row but the header by a delimiter.
+        # R writes no name above the names of the rows; other programs end every row but the header
+        # by a delimiter.
         first = [*first, ""] if all(row[-1] == "" for row in rest) else ["", *first]
     start += sum(len(line) for line in lines[:n_lines])
     return Dialect(delimiter, tuple(cell.strip() for cell in first), start, len(first))
@@ -187,7 +190,9 @@ def _usual_width(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _fit(rows: list[tuple[list[str], int]]) -> float:
-    """Share of the rows with the most usual number of cells, more if cells are numbers; 0 for one cell a row."""
+    """Share of the rows with the most usual number of cells, more if cells are numbers; 0 for
+    one cell a row.
+    """
     cells = [row for row, _ in rows]
     width = _usual_width(cells)
     if width < 2:
@@ -214,7 +219,9 @@ def _is_header(first: list[str], rest: list[list[str]], known: Collection[str]) 
 
 
 def _are_positions(numbers: list[float], rest: list[list[str]]) -> bool:
-    """Return whether the numbers of a row are names of columns: 0, 1, 2, ..., wavelengths or the like."""
+    """Return whether the numbers of a row are names of columns: 0, 1, 2, ..., wavelengths or the
+    like.
+    """
     if len(numbers) < _LEAST_POSITIONS:
         counted = [numbers[0] + i for i in range(len(numbers))]
         return len(numbers) >= _LEAST_COUNTED and numbers[0] in (0, 1) and numbers == counted
@@ -243,8 +250,8 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
         if options.delimiter is not None:
             given = f"delimiter={options.delimiter!r} does not occur in its first rows"
         raise DataError(
-            f"{path} has one column only: {given}; set delimiter to the character that does. A table has a column of "
-            "labels and at least one of values."
+            f"{path} has one column only: {given}; set delimiter to the character that does. A"
+            " table has a column of labels and at least one of values."
         )
     body = (
         _single_blanks(data[dialect.start :])
@@ -275,7 +282,9 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
 
 
 def _check_columns(path: Path, data: bytes, delimiter: str | None) -> None:
-    """Check the memory of as many columns as a delimiter occurs in the first line, before its cells are looked at."""
+    """Check the memory of as many columns as a delimiter occurs in the first line, before its
+    cells are looked at.
+    """
     end = data.find(b"\n")
     line = data if end < 0 else data[:end]
     n_columns = 1 + max(
@@ -285,7 +294,9 @@ def _check_columns(path: Path, data: bytes, delimiter: str | None) -> None:
 
 
 def _single_blanks(body: bytes) -> bytes:
-    """Make runs of blanks and tabs outside quotes one blank, and remove those at the ends of lines."""
+    """Make runs of blanks and tabs outside quotes one blank, and remove those at the ends of
+    lines.
+    """
     if b'"' in body:
         body = re.sub(rb'("[^"]*")|[ \t]+', lambda match: match[1] or b" ", body)
     else:
@@ -294,7 +305,9 @@ def _single_blanks(body: bytes) -> bytes:
 
 
 def _parsed(body: bytes, dialect: Dialect) -> tuple[Written, str]:
-    """Read the rows with the decimal mark under which more columns hold numbers; a point if both do."""
+    """Read the rows with the decimal mark under which more columns hold numbers; a point if both
+    do.
+    """
     start = body[:_SAMPLE_TEXT]
     if dialect.delimiter == ",":  # a number with a comma is quoted
         n_points, n_commas = 1, int(_QUOTED_COMMA.search(start) is not None)
@@ -315,8 +328,8 @@ def _number_of_texts(table: Any) -> int:
 
 
 def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
-    # PyArrow tries one kind of values after the other, which takes most of the time of a table of many columns. Below a
-    # number with a decimal mark are such numbers, or text.
+    # PyArrow tries one kind of values after the other, which takes most of the time of a table of
+    # many columns. Below a number with a decimal mark are such numbers, or text.
     first = _rows([body[: body.find(b"\n") + 1]], dialect.delimiter)
     cells = first[0][0][: dialect.n_columns] if first else []
     numbers = [i for i, cell in enumerate(cells) if decimal in cell and is_plain_number(cell)]
@@ -334,7 +347,9 @@ def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
 def _with_large_integers(
     table: Any, body: bytes, dialect: Dialect, decimal: str, kinds: Mapping[int, Any]
 ) -> Any:
-    """Read columns of integers again that PyArrow takes for floats, because they do not fit in 64 bits with a sign."""
+    """Read columns of integers again that PyArrow takes for floats, because they do not fit in
+    64 bits with a sign.
+    """
     for i, column in enumerate(table.columns):
         if i in kinds or not pa.types.is_floating(column.type):
             continue
@@ -356,8 +371,9 @@ def _check_widths(error: Exception, path: Path, dialect: Dialect) -> None:
         between = _NAMES.get(dialect.delimiter, repr(dialect.delimiter))
         below = " below the names of the columns" if dialect.names else ""
         raise DataError(
-            f"{path}: row {row}{below} has {cells}, separated by {between}, and the table "
-            f"{expected} columns; correct the row, set delimiter, or, if the file is truncated, write it again."
+            f"{path}: row {row}{below} has {cells}, separated by {between}, and the table"
+            f" {expected} columns; correct the row, set delimiter, or, if the file is truncated,"
+            " write it again."
         ) from error
 
 

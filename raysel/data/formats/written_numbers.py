@@ -1,4 +1,6 @@
-"""Numbers as people write them: with marks between thousands, a sign of their unit, and the minus sign of print."""
+"""Numbers as people write them: with marks between thousands, a sign of their unit, and the
+minus sign of print.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: Marks between thousands beside the point or comma: apostrophes, blanks, no-break and narrow no-break blanks.
+#: Marks between thousands beside the point or comma: apostrophes, blanks, no-break and narrow
+#: no-break blanks.
 _MARKS = "'\u2019 \u00a0\u202f"
 #: Signs of a unit before or behind a number: of percent, degrees and currencies.
 _UNIT = r"(?:%|\u2030|\u00b0[CF]?|[$\u00a2-\u00a5\u20a0-\u20cf])"
@@ -87,7 +90,9 @@ def _listed(columns: list[int], names: list[str]) -> str:
 
 
 def with_numbers(table: Any, decimal: str) -> Written:
-    """Make columns of text numbers if all their cells are such, with one sign of a unit or marks between thousands."""
+    """Make columns of text numbers if all their cells are such, with one sign of a unit or marks
+    between thousands.
+    """
     result = Written(table)
     for i, kind in enumerate(table.schema.types):
         if not pa.types.is_string(kind):
@@ -121,7 +126,9 @@ def _without_unit(texts: Any) -> tuple[str, Any]:
 
 
 def _numbers(texts: Any, decimal: str, *, anyway: bool) -> tuple[str, Any]:
-    """Return the mark between thousands of a column of numbers, and these; None if it is none, or without a mark."""
+    """Return the mark between thousands of a column of numbers, and these; None if it is none,
+    or without a mark.
+    """
     point = re.escape(decimal)
     marks = ("," if decimal == "." else r"\.", *(re.escape(mark) for mark in _MARKS))
     for mark in marks:

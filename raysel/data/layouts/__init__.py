@@ -1,4 +1,6 @@
-"""Layouts: the arrangement of the columns of a 2-D ``X``, which structured methods and pictures use."""
+"""Layouts: the arrangement of the columns of a 2-D ``X``, which structured methods and pictures
+use.
+"""
 
 from raysel.data.layouts.arrays import MaskedVolume, Matrix, Tensor
 from raysel.data.layouts.layout import Layout, layout_from_json

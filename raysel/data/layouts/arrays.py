@@ -1,4 +1,6 @@
-"""Layouts of samples that are arrays: rows of a table, matrices, arrays of higher order, and voxels of a mask."""
+"""Layouts of samples that are arrays: rows of a table, matrices, arrays of higher order, and
+voxels of a mask.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,14 @@ class Tensor(Layout):
     shape : tuple of int
         Shape of a sample, e.g. (height, width) of an image.
     modes : tuple of str, default=None
-        Names of the axes, e.g. (band, row, column). None: row and column, or axis0, axis1, ... of other orders.
+        Names of the axes, e.g. (band, row, column). None: row and column, or axis0, axis1, ... of
+        other orders.
 
     Raises
     ------
     DataError
-        If ``shape`` is empty or holds anything but positive integers, or ``modes`` are not as many different names,
-        or one of them is that of another column of a ranking.
+        If ``shape`` is empty or holds anything but positive integers, or ``modes`` are not as many
+        different names, or one of them is that of another column of a ranking.
 
     Examples
     --------
@@ -62,8 +65,8 @@ class Tensor(Layout):
             or "" in self.modes
         ):
             raise DataError(
-                f"modes {list(self.modes)} must be {len(self.shape)} different names, one for each axis of "
-                f"{' x '.join(map(str, self.shape))}."
+                f"modes {list(self.modes)} must be {len(self.shape)} different names, one for each"
+                f" axis of {' x '.join(map(str, self.shape))}."
             )
         if taken := [
             mode for mode in self.modes if mode in _TAKEN or mode.startswith(("rank_", "fold"))
@@ -114,7 +117,9 @@ class Tensor(Layout):
         return len(self.shape) == 2 and min(self.shape) > 1
 
     def axes(self) -> list[str]:
-        """Names of the axes: those given, or row and column, or axis0, axis1, ... for higher orders."""
+        """Names of the axes: those given, or row and column, or axis0, axis1, ... for higher
+        orders.
+        """
         if self.modes is not None:
             return list(self.modes) if len(self.modes) > 1 else [*self.modes, "column"]
         return (
@@ -132,7 +137,9 @@ class Tensor(Layout):
         }
 
     def default_names(self) -> list[str]:
-        """Name the cells ``r0c0, r0c1, ...``, or by the names of the axes; those of a vector ``x0, x1, ...``."""
+        """Name the cells ``r0c0, r0c1, ...``, or by the names of the axes; those of a vector
+        ``x0, x1, ...``.
+        """
         if len(self.shape) == 1:
             return [f"x{i}" for i in range(self.n_features)]
         if self.modes is not None:
@@ -166,7 +173,10 @@ class Tensor(Layout):
         else:
             sides = f"an array of order {len(self.shape)}"
             runs = {"C": "the last axis runs fastest", "F": "the first axis runs fastest"}
-        return f"each sample is {size} ({sides}){f'; read in order {order}, {runs[order]}' if order else ''}"
+        return (
+            f"each sample is {size}"
+            f" ({sides}){f'; read in order {order}, {runs[order]}' if order else ''}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Describe kind, shape, and the axes if they have names."""
@@ -215,10 +225,12 @@ _WORDS = {
     word[0].upper(): word
     for word in ("left", "right", "posterior", "anterior", "inferior", "superior")
 }
-#: Largest share of a voxel's step that may point along another coordinate, of an axis that has one coordinate.
+#: Largest share of a voxel's step that may point along another coordinate, of an axis that has one
+#: coordinate.
 _OBLIQUE = 1e-3
 
-#: Most voxels of a volume, as of the files that are read: a few numbers could claim any amount of memory.
+#: Most voxels of a volume, as of the files that are read: a few numbers could claim any amount of
+#: memory.
 _MOST_VOXELS = 2**28
 
 
@@ -231,18 +243,19 @@ class MaskedVolume(Layout):
     mask : array of bool, shape (a, b, c)
         True for the voxels that are features. Stored read-only.
     affine : array of shape (4, 4), default=None
-        Map from the indices of a voxel to a position in space, usually in mm, as in the header of a NIfTI file: the
-        position is ``affine @ [i, j, k, 1]``. None: the identity. Stored in single precision, as NIfTI stores it, so
-        that a layout is equal to the one read from its file.
+        Map from the indices of a voxel to a position in space, usually in mm, as in the header of a
+        NIfTI file: the position is ``affine @ [i, j, k, 1]``. None: the identity. Stored in single
+        precision, as NIfTI stores it, so that a layout is equal to the one read from its file.
     unit : str, default="mm"
-        Unit of the positions. None: the affine does not tell where the volume lies, as of a NIfTI file whose sform and
-        qform codes are 0; then, and with the identity, no feature's name has a position.
+        Unit of the positions. None: the affine does not tell where the volume lies, as of a NIfTI
+        file whose sform and qform codes are 0; then, and with the identity, no feature's name has a
+        position.
 
     Raises
     ------
     DataError
-        If ``mask`` is not a boolean array of three axes with at least one True, ``affine`` is not a finite matrix of
-        shape (4, 4), or ``unit`` is none of "mm", "m", "um" and None.
+        If ``mask`` is not a boolean array of three axes with at least one True, ``affine`` is not a
+        finite matrix of shape (4, 4), or ``unit`` is none of "mm", "m", "um" and None.
 
     Examples
     --------
@@ -270,7 +283,8 @@ class MaskedVolume(Layout):
                 "" if mask.any() else " without a voxel above 0"
             )
             raise DataError(
-                f"the mask is an array of {what}; give a boolean array of three axes, True somewhere."
+                f"the mask is an array of {what}; give a boolean array of three axes, True"
+                " somewhere."
             )
         affine = np.eye(4) if self.affine is None else np.asarray(self.affine)
         if (
@@ -314,7 +328,9 @@ class MaskedVolume(Layout):
 
     @property
     def slice_axis(self) -> int:
-        """Axis that runs most nearly upwards in space, the third coordinate of the affine's positions."""
+        """Axis that runs most nearly upwards in space, the third coordinate of the affine's
+        positions.
+        """
         steps = np.asarray(self.affine)[:3, :3]
         upward = np.abs(steps[2]) / np.maximum(np.linalg.norm(steps, axis=0), np.finfo(float).tiny)
         return int(2 - np.argmax(upward[::-1]))
@@ -334,7 +350,9 @@ class MaskedVolume(Layout):
 
     @property
     def directions(self) -> list[str]:
-        """Letter of the direction in which each index rises, of L, R, P, A, I and S; empty outside space."""
+        """Letter of the direction in which each index rises, of L, R, P, A, I and S; empty
+        outside space.
+        """
         if not self.in_space:
             return []
         steps = np.asarray(self.affine)[:3, :3]
@@ -342,13 +360,17 @@ class MaskedVolume(Layout):
         return [_DIRECTIONS[main[axis]][int(steps[main[axis], axis] > 0)] for axis in range(3)]
 
     def axis_labels(self) -> list[str]:
-        """Names of the axes, in space with the direction in which the index rises, e.g. ``"i (to R)"``."""
+        """Names of the axes, in space with the direction in which the index rises, e.g. ``"i (to
+        R)"``.
+        """
         if not self.in_space:
             return self.axes()
         return [f"{a} (to {to})" for a, to in zip(self.axes(), self.directions, strict=True)]
 
     def slice_label(self, axis: int, index: int) -> str:
-        """Index of a slice, with its place in space where all its voxels have one, e.g. ``"k = 3, z = 12 mm"``."""
+        """Index of a slice, with its place in space where all its voxels have one, e.g. ``"k =
+        3, z = 12 mm"``.
+        """
         label, affine = super().slice_label(axis, index), np.asarray(self.affine)
         main = int(np.abs(affine[:3, axis]).argmax())
         across = np.delete(affine[main, :3], axis)
@@ -366,7 +388,9 @@ class MaskedVolume(Layout):
         }
 
     def default_names(self) -> list[str]:
-        """Name the voxels ``i<i>j<j>k<k>`` by their indices, in space with their position, and L or R of its origin."""
+        """Name the voxels ``i<i>j<j>k<k>`` by their indices, in space with their position, and L
+        or R of its origin.
+        """
         indices = np.argwhere(self.mask)
         names = [f"i{i}j{j}k{k}" for i, j, k in indices.tolist()]
         if not self.in_space:
@@ -401,7 +425,9 @@ class MaskedVolume(Layout):
         return f"{text}; the affine says that {', '.join(ways)}"
 
     def to_json(self) -> dict[str, Any]:
-        """Describe kind, shape, affine, and the lengths of the runs outside and inside the mask, by turns."""
+        """Describe kind, shape, affine, and the lengths of the runs outside and inside the mask,
+        by turns.
+        """
         flat = self.mask.ravel()
         edges = np.flatnonzero(flat[1:] != flat[:-1]) + 1
         runs = np.diff(np.concatenate([[0], edges, [flat.size]])).tolist()
@@ -438,5 +464,7 @@ def _rounded(place: float) -> str:
 
 
 def _side(x: float) -> str:
-    """Side of the origin that the first coordinate of a position lies on, with a blank before it; empty on neither."""
+    """Side of the origin that the first coordinate of a position lies on, with a blank before
+    it; empty on neither.
+    """
     return "" if not round(x, 1) else f" {_DIRECTIONS[0][int(x > 0)]}"

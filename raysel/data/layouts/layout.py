@@ -19,16 +19,17 @@ _KINDS: dict[str, type[Layout]] = {}
 class Layout(ABC):
     """Base class of the arrangements of a data set's columns.
 
-    What other code needs to know of a layout it asks of a method or property here, so that a further layout is one
-    class: it sets `kind`, defines the abstract methods, and whatever differs from the defaults, which are those of
-    columns without any order.
+    What other code needs to know of a layout it asks of a method or property here, so that a
+    further layout is one class: it sets `kind`, defines the abstract methods, and whatever differs
+    from the defaults, which are those of columns without any order.
     """
 
     #: Name in the descriptions that files hold; unique.
     kind: ClassVar[str]
     #: Kind of layout as which methods take it, one of `Capabilities.layouts`: by default ``kind``.
     taken_as: ClassVar[str]
-    #: Word for one of the parts that the columns form, and name of their coordinate; empty without parts.
+    #: Word for one of the parts that the columns form, and name of their coordinate; empty without
+    #: parts.
     part: ClassVar[str] = ""
     #: Whether each sample fills the columns of one part only, which then is its task.
     is_multitask: ClassVar[bool] = False
@@ -38,7 +39,8 @@ class Layout(ABC):
     n_beside: int = 0
     #: Word for one column.
     feature_noun: ClassVar[str] = "column"
-    #: Shape of a sample's array, in which some cells may be no feature: a field or property of each class.
+    #: Shape of a sample's array, in which some cells may be no feature: a field or property of each
+    #: class.
     shape: tuple[int, ...]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -54,7 +56,9 @@ class Layout(ABC):
 
     @abstractmethod
     def coordinates(self) -> dict[str, LabelArray]:
-        """Coordinates of the columns: an array of shape (n_features,) for each coordinate's name."""
+        """Coordinates of the columns: an array of shape (n_features,) for each coordinate's
+        name.
+        """
 
     @abstractmethod
     def default_names(self) -> list[str]:
@@ -62,7 +66,9 @@ class Layout(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Describe the layout by its ``kind`` and values that JSON can hold; `from_json` is the inverse."""
+        """Describe the layout by its ``kind`` and values that JSON can hold; `from_json` is the
+        inverse.
+        """
 
     @classmethod
     @abstractmethod
@@ -71,12 +77,16 @@ class Layout(ABC):
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Sides of the array whose cells are the columns in C order; empty if they fill no array."""
+        """Sides of the array whose cells are the columns in C order; empty if they fill no
+        array.
+        """
         return ()
 
     @property
     def affine(self) -> FloatArray | None:
-        """Map from the indices of a cell to its position in space, of shape (4, 4); None if it has none."""
+        """Map from the indices of a cell to its position in space, of shape (4, 4); None if it
+        has none.
+        """
         return None
 
     @property
@@ -127,7 +137,9 @@ class Layout(ABC):
         return f"{self.axes()[axis]} = {index}"
 
     def hashed_names(self, names: Sequence[str]) -> Sequence[str]:
-        """Names of the columns as they stand in the hash of data, which other default names must not change."""
+        """Names of the columns as they stand in the hash of data, which other default names must
+        not change.
+        """
         return names
 
     def slices(self) -> dict[str, slice]:
@@ -135,15 +147,21 @@ class Layout(ABC):
         return {}
 
     def blocks(self) -> dict[str, tuple[slice, Layout]]:
-        """Columns and layout of the samples of each task; under the name "" those of all samples if there are none."""
+        """Columns and layout of the samples of each task; under the name "" those of all samples
+        if there are none.
+        """
         return {"": (slice(0, self.n_features), self)}
 
     def parameters(self) -> dict[str, Any]:
-        """Parameters of estimators that hold the arrangement: ``shape``, ``mask``, ``modalities`` or ``tasks``."""
+        """Parameters of estimators that hold the arrangement: ``shape``, ``mask``,
+        ``modalities`` or ``tasks``.
+        """
         return {}
 
     def arranged(self, values: ArrayLike, outside: float | bool = 0) -> LabelArray:
-        """Give one value for each feature the ``shape`` of a sample; cells that are no feature are ``outside``."""
+        """Give one value for each feature the ``shape`` of a sample; cells that are no feature
+        are ``outside``.
+        """
         return np.asarray(values).reshape(self.shape)
 
     def permutation(self, rng: np.random.Generator) -> IntArray:
@@ -151,7 +169,9 @@ class Layout(ABC):
         return np.arange(self.n_features)
 
     def describe(self, order: str | None = None, n_samples: Sequence[int] = ()) -> str:
-        """Describe the arrangement for people, with the order of the cells and the samples of each task if known."""
+        """Describe the arrangement for people, with the order of the cells and the samples of
+        each task if known.
+        """
         return "each sample is a row of a table"
 
 

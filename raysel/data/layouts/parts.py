@@ -79,7 +79,8 @@ class Modalities(PartedLayout):
     Raises
     ------
     DataError
-        If a number of columns is not a positive integer, a name is repeated, or there is no modality.
+        If a number of columns is not a positive integer, a name is repeated, or there is no
+        modality.
 
     Examples
     --------
@@ -155,7 +156,8 @@ SEPARATOR = "/"
 
 @dataclass(frozen=True)
 class Tasks(PartedLayout):
-    """Layout of several tasks: consecutive blocks of columns, of which a sample fills that of its own task only.
+    """Layout of several tasks: consecutive blocks of columns, of which a sample fills that of its
+    own task only.
 
     Parameters
     ----------
@@ -183,7 +185,8 @@ class Tasks(PartedLayout):
     def __post_init__(self) -> None:
         if not isinstance(self.tasks, Mapping) or not self.tasks:
             raise DataError(
-                f"tasks={self.tasks!r}: name each task with its number of columns, e.g. {{'faces': 644}}."
+                f"tasks={self.tasks!r}: name each task with its number of columns, e.g. {{'faces':"
+                " 644}."
             )
         shapes: dict[str, int | tuple[int, ...]] = {}
         for name, shape in self.tasks.items():

@@ -16,7 +16,9 @@ from raysel.data.layouts.layout import Layout, layout_from_json
 
 @dataclass(frozen=True)
 class WithConfounds(Layout):
-    """Layout of samples whose last columns are no features: confounds and sites, which a study takes out."""
+    """Layout of samples whose last columns are no features: confounds and sites, which a study
+    takes out.
+    """
 
     kind: ClassVar[str] = "confounds"
 
@@ -27,7 +29,8 @@ class WithConfounds(Layout):
     def __post_init__(self) -> None:
         if self.n_beside < 1 or self.features.is_multitask or self.features.n_beside:
             raise DataError(
-                f"{self.n_beside} confounds beside {self.features!r}: give one or more, beside the features of one task."
+                f"{self.n_beside} confounds beside {self.features!r}: give one or more, beside the"
+                " features of one task."
             )
         for name in ("taken_as", "part", "is_multimodal", "feature_noun"):
             object.__setattr__(self, name, getattr(self.features, name))  # the dataclass is frozen
@@ -82,7 +85,9 @@ class WithConfounds(Layout):
         return self.features.axes()
 
     def coordinates(self) -> dict[str, LabelArray]:
-        """Coordinates of the features; the other columns have -1, -2 and so on, and are of no part."""
+        """Coordinates of the features; the other columns have -1, -2 and so on, and are of no
+        part.
+        """
         beside = -1 - np.arange(self.n_beside)
         return {
             name: np.concatenate(
@@ -104,7 +109,9 @@ class WithConfounds(Layout):
         return self.features.parameters()
 
     def arranged(self, values: ArrayLike, outside: float | bool = 0) -> LabelArray:
-        """Give the values of the features the ``shape`` of a sample; those of the other columns are left out."""
+        """Give the values of the features the ``shape`` of a sample; those of the other columns
+        are left out.
+        """
         return self.features.arranged(np.asarray(values)[: self.features.n_features], outside)
 
     def permutation(self, rng: np.random.Generator) -> IntArray:

@@ -1,1 +1,3 @@
-"""Preparation of the columns within the folds: filling, encoding and transforming, fitted on training samples."""
+"""Preparation of the columns within the folds: filling, encoding and transforming, fitted on
+training samples.
+"""

@@ -1,4 +1,6 @@
-"""Location and scale of the columns at each site, moved towards those at all by empirical Bayes estimates (ComBat)."""
+"""Location and scale of the columns at each site, moved towards those at all by empirical Bayes
+estimates (ComBat).
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,21 @@ _CHANGE, _MOST = 1e-4, 1000
 
 
 class SiteHarmoniser(TransformerMixin, BaseEstimator):
-    r"""Remove estimates of a site's location :math:`\gamma` and scale :math:`\delta` from all but the last column, the site.
+    r"""Remove estimates of a site's location :math:`\gamma` and scale :math:`\delta` from all but
+    the last column, the site.
 
-    Standardised by the mean over the sites and the variance within them, the values of site i have the mean
-    :math:`\hat\gamma_{ig}` and the variance :math:`\hat\delta^2_{ig}` in column g. Over the columns these have a
-    normal and an inverse gamma prior, whose posterior means are removed. New samples of the same sites are transformed
-    by the estimates of the training samples.
+    Standardised by the mean over the sites and the variance within them, the values of site i have
+    the mean
+    :math:`\hat\gamma_{ig}` and the variance :math:`\hat\delta^2_{ig}` in column g. Over the columns
+    these have a
+    normal and an inverse gamma prior, whose posterior means are removed. New samples of the same
+    sites are transformed by the estimates of the training samples.
 
-    W. E. Johnson, C. Li and A. Rabinovic, "Adjusting batch effects in microarray expression data using empirical
-    Bayes methods", Biostatistics 8, 2007, equations 3.1 and 3.2, without covariates: where sites differ in their
-    classes, a part of the difference between the classes is taken out with that between the sites. A posterior mean lies
-    between the site's estimate and the mean of the prior: where few columns are shifted, a part of their shift stays.
+    W. E. Johnson, C. Li and A. Rabinovic, "Adjusting batch effects in microarray expression data
+    using empirical Bayes methods", Biostatistics 8, 2007, equations 3.1 and 3.2, without
+    covariates: where sites differ in their classes, a part of the difference between the classes is
+    taken out with that between the sites. A posterior mean lies between the site's estimate and the
+    mean of the prior: where few columns are shifted, a part of their shift stays.
     """
 
     sites_: FloatArray
@@ -37,7 +43,9 @@ class SiteHarmoniser(TransformerMixin, BaseEstimator):
     deviation_: FloatArray
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Estimate location and scale of each site from the training samples; a site is a number."""
+        """Estimate location and scale of each site from the training samples; a site is a
+        number.
+        """
         values, sites = self._checked(X, reset=True)
         self.sites_, code = np.unique(sites, return_inverse=True)
         counts = np.bincount(code)
@@ -64,8 +72,9 @@ class SiteHarmoniser(TransformerMixin, BaseEstimator):
         code = np.minimum(np.searchsorted(self.sites_, sites), len(self.sites_) - 1)
         if (unknown := np.flatnonzero(self.sites_[code] != sites)).size:
             raise ValueError(
-                f"{len(unknown)} samples are of a site that no training sample is of, whose location and scale are not "
-                "known: let each training set have samples of every site, or leave harmonise out"
+                f"{len(unknown)} samples are of a site that no training sample is of, whose"
+                " location and scale are not known: let each training set have samples of every"
+                " site, or leave harmonise out"
             )
         standard = (values - self.mean_) / self.deviation_
         return (standard - self.location_[code]) / self.scale_[code] * self.deviation_ + self.mean_
@@ -82,7 +91,9 @@ class SiteHarmoniser(TransformerMixin, BaseEstimator):
 
 
 def _posterior(standard: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Posterior means of location and scale of one site's standardised samples, each of shape (n_columns,)."""
+    """Posterior means of location and scale of one site's standardised samples, each of shape
+    (n_columns,).
+    """
     n, location, variance = len(standard), standard.mean(axis=0), standard.var(axis=0, ddof=1)
     if standard.shape[1] < 2 or np.ptp(variance) == 0:  # no prior can be estimated
         return location, np.sqrt(np.where(variance > 0, variance, 1.0))

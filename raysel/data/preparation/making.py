@@ -37,7 +37,9 @@ def make_preparation(
     categories: Mapping[str, Sequence[str]],
     confounds: Sequence[str] = (),
 ) -> Preparation | None:
-    """Make the unfitted preparation of steps, as `raysel.config` returns them; None without steps and confounds."""
+    """Make the unfitted preparation of steps, as `raysel.config` returns them; None without
+    steps and confounds.
+    """
     if not steps and not confounds:
         return None
     chooser = _Chooser(feature_names, layout, categories, steps, confounds)
@@ -123,15 +125,17 @@ class _Chooser:
         if name in SHORT_NAMES and len(still_text) and name not in ("encode", "drop_near_constant"):
             if name != "impute" or step[name].get("strategy") != "most_frequent":
                 raise ConfigError(
-                    f"column '{list(self._names)[still_text[0]]}' holds text; encode it before, or fill it by "
-                    "{impute: most_frequent}."
+                    f"column '{list(self._names)[still_text[0]]}' holds text; encode it before, or"
+                    " fill it by {impute: most_frequent}."
                 )
         elif name not in ("impute", "drop_near_constant"):
             self.encoded = np.union1d(self.encoded, still_text)
         return features
 
     def named(self, patterns: Sequence[str]) -> IntArray:
-        """Features that have a name, or that a pattern of ``*``, ``?`` and ``[...]`` fits, in their order."""
+        """Features that have a name, or that a pattern of ``*``, ``?`` and ``[...]`` fits, in
+        their order.
+        """
         names = list(self._names)
         for pattern in patterns:
             if not matching([pattern], names):
@@ -157,7 +161,8 @@ class _Chooser:
         if len(left):
             name = list(self._names)[left[0]]
             raise ConfigError(
-                f"{_KEY}: column '{name}' holds text; add encode to the steps, or list the column in dataset.drop."
+                f"{_KEY}: column '{name}' holds text; add encode to the steps, or list the column"
+                " in dataset.drop."
             )
 
 
@@ -202,8 +207,9 @@ def step_class(name: str) -> type[Any]:
     cls: type[Any] = import_dotted(name, _KEY, _EXAMPLE, list(SHORT_NAMES), isclass)
     if hasattr(cls, "fit_resample"):
         raise ConfigError(
-            f"{name} resamples, and {_KEY} changes columns only: resample in the estimator, e.g. "
-            "imblearn.ensemble.BalancedRandomForestClassifier, or in an imblearn.pipeline.Pipeline for NestedSearch."
+            f"{name} resamples, and {_KEY} changes columns only: resample in the estimator, e.g."
+            " imblearn.ensemble.BalancedRandomForestClassifier, or in an"
+            " imblearn.pipeline.Pipeline for NestedSearch."
         )
     if not isclass(cls) or not all(
         hasattr(cls, method) for method in ("fit", "transform", "get_params")
@@ -213,7 +219,9 @@ def step_class(name: str) -> type[Any]:
 
 
 def _dotted(name: str, parameters: Mapping[str, Any]) -> Any:
-    """Make a transformer of another package; lists are given as tuples, which scikit-learn takes for both."""
+    """Make a transformer of another package; lists are given as tuples, which scikit-learn takes
+    for both.
+    """
     cls = step_class(name)
     given = {
         key: tuple(value) if isinstance(value, list) else value for key, value in parameters.items()

@@ -1,4 +1,6 @@
-"""Columns that a preparation makes of the features, and scores of features from scores of columns."""
+"""Columns that a preparation makes of the features, and scores of features from scores of
+columns.
+"""
 
 from __future__ import annotations
 
@@ -77,9 +79,11 @@ def own_statistics_of(
 
 
 def sources(transformer: Any, n_in: int, n_out: int) -> IntArray:
-    """Return the input column that each output of a fitted transformer comes from, as the names of its outputs tell.
+    """Return the input column that each output of a fitted transformer comes from, as the names of
+    its outputs tell.
 
-    Refused are transformers of which an output comes from several columns, or does not tell from which.
+    Refused are transformers of which an output comes from several columns, or does not tell from
+    which.
     """
     name = type(transformer).__name__
     try:
@@ -88,14 +92,15 @@ def sources(transformer: Any, n_in: int, n_out: int) -> IntArray:
         )
     except Exception as error:  # a class of another package may raise anything
         raise ConfigError(
-            f"{name} does not tell which column each of its outputs comes from ({type(error).__name__}: {error}); use "
-            "a transformer whose get_feature_names_out(names) names each output after one column."
+            f"{name} does not tell which column each of its outputs comes from"
+            f" ({type(error).__name__}: {error}); use a transformer whose"
+            " get_feature_names_out(names) names each output after one column."
         ) from error
     found = [sorted(set(_TOKEN.findall(str(output)))) for output in names]
     if len(found) != n_out or any(len(columns) != 1 for columns in found):
         raise ConfigError(
-            f"{name} mixes columns, or does not tell which one each of its outputs comes from, so that no "
-            "feature would have a score of its own. Use steps that make each output of one column, or let the"
-            " solver mix them."
+            f"{name} mixes columns, or does not tell which one each of its outputs comes from, so"
+            " that no feature would have a score of its own. Use steps that make each output of"
+            " one column, or let the solver mix them."
         )
     return np.array([int(columns[0]) for columns in found], dtype=np.int64)

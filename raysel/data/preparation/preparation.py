@@ -1,4 +1,6 @@
-"""Preparation: steps that are fitted one after the other, each to some columns of the training samples."""
+"""Preparation: steps that are fitted one after the other, each to some columns of the training
+samples.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,15 @@ class _Columns(NamedTuple):
 class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Steps that fill, encode and transform columns, fitted to training samples.
 
-    A step is its name, its transformer, the features that it transforms, and those that it reads beside them.
+    A step is its name, its transformer, the features that it transforms, and those that it reads
+    beside them.
     """
 
     #: Feature that each prepared column comes from; shape (n_columns,).
     origin_: IntArray
     n_features_in_: int
-    #: `OwnStatistics`; shape (2, n_features). None without labels, and in models of earlier versions.
+    #: `OwnStatistics`; shape (2, n_features). None without labels, and in models of earlier
+    #: versions.
     statistics_: FloatArray | None = None
 
     def __init__(
@@ -74,7 +78,8 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters of estimators that hold the arrangement of the prepared columns, where it is another.
+        """Parameters of estimators that hold the arrangement of the prepared columns, where it is
+        another.
 
         ``estimator__origin`` is that of a `PermutationImportance`.
         """
@@ -117,13 +122,15 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         values = self.numbers(X)
         if values.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"X has {values.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                "features as input."
+                f"X has {values.shape[1]} features, but {type(self).__name__} is expecting"
+                f" {self.n_features_in_} features as input."
             )
         return self._run(values)
 
     def numbers(self, X: ArrayLike) -> FloatArray:
-        """Return samples as numbers: texts of categories as their positions, cells without a value as NaN."""
+        """Return samples as numbers: texts of categories as their positions, cells without a
+        value as NaN.
+        """
         array = np.asarray(X)
         if array.dtype.kind in "biuf":
             return np.asarray(array, dtype=np.float64)
@@ -137,15 +144,19 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         return np.stack(columns, axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> LabelArray:
-        """Return a name for each prepared column: that of its feature, numbered where it has several."""
+        """Return a name for each prepared column: that of its feature, numbered where it has
+        several.
+        """
         check_is_fitted(self)
         counts = np.bincount(self.origin_, minlength=self.n_features_in_)
         starts = np.concatenate([[0], np.cumsum(counts)])
         return np.array(
             [
-                self.feature_names[f]
-                if counts[f] == 1
-                else f"{self.feature_names[f]}[{place - starts[f]}]"
+                (
+                    self.feature_names[f]
+                    if counts[f] == 1
+                    else f"{self.feature_names[f]}[{place - starts[f]}]"
+                )
                 for place, f in enumerate(self.origin_.tolist())
             ],
             dtype=object,
@@ -198,8 +209,9 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             cells = np.setdiff1d(np.arange(self.n_features_in_), self.no_features)
             if self.keeps_shape and not np.array_equal(self.origin_, cells):
                 raise ConfigError(
-                    "dataset.prepare: the samples are arrays, whose cells must stay as many as they are; leave out "
-                    "what adds or removes columns of them: encode, indicator, drop_near_constant and selectors."
+                    "dataset.prepare: the samples are arrays, whose cells must stay as many as they"
+                    " are; leave out what adds or removes columns of them: encode, indicator,"
+                    " drop_near_constant and selectors."
                 )
         self._check_finite(columns)
         return np.ascontiguousarray(columns.values)
@@ -255,8 +267,9 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             )
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise DataError(
-                f"column '{names[0]}'{more} {'have' if more else 'has'} cells without a value that no step fills; add "
-                "{impute: median} to dataset.prepare, or {impute: most_frequent} for text."
+                f"column '{names[0]}'{more} {'have' if more else 'has'} cells without a value that"
+                " no step fills; add {impute: median} to dataset.prepare, or {impute:"
+                " most_frequent} for text."
             )
 
     def __sklearn_tags__(self) -> Tags:

@@ -34,7 +34,8 @@ class Log1p(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
         if (values <= -1).any():
             raise ValueError(
-                f"Negative values in data: log1p takes values above -1, and one is {np.nanmin(values):g}"
+                "Negative values in data: log1p takes values above -1, and one is"
+                f" {np.nanmin(values):g}"
             )
         return values
 
@@ -77,13 +78,17 @@ class QuantileClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class JointScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Columns with mean 0 and variance 1 over all their values together, so that they keep their differences."""
+    """Columns with mean 0 and variance 1 over all their values together, so that they keep their
+    differences.
+    """
 
     mean_: float
     scale_: float
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Compute the mean and the standard deviation of all values of the training samples without NaN."""
+        """Compute the mean and the standard deviation of all values of the training samples
+        without NaN.
+        """
         values: FloatArray = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         known = values[~np.isnan(values)]
         self.mean_ = float(known.mean()) if len(known) else 0.0
@@ -106,7 +111,9 @@ class JointScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class NearConstantFilter(SelectorMixin, BaseEstimator):
-    """Columns without those of which one value, or NaN, makes up a share of the training samples."""
+    """Columns without those of which one value, or NaN, makes up a share of the training
+    samples.
+    """
 
     support_: BoolArray
 
@@ -136,7 +143,9 @@ class NearConstantFilter(SelectorMixin, BaseEstimator):
 
 
 class Residualiser(TransformerMixin, BaseEstimator):
-    """Residuals of the least-squares fit, with an intercept, of all but the last columns on these, the confounds."""
+    """Residuals of the least-squares fit, with an intercept, of all but the last columns on
+    these, the confounds.
+    """
 
     def __init__(self, n_beside: int = 1) -> None:
         self.n_beside = n_beside
@@ -164,7 +173,9 @@ class Residualiser(TransformerMixin, BaseEstimator):
 
 
 def names_of_input(transformer: Any, input_features: ArrayLike | None) -> LabelArray:
-    """Return the names of the columns that a transformer was fitted to, as scikit-learn's transformers name them."""
+    """Return the names of the columns that a transformer was fitted to, as scikit-learn's
+    transformers name them.
+    """
     check_is_fitted(transformer)
     names: LabelArray = OneToOneFeatureMixin.get_feature_names_out(transformer, input_features)
     return names

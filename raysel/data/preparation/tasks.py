@@ -75,7 +75,9 @@ class TaskPreparation(Preparation):
         return self._as_given(X, blocks, samples.tasks)
 
     def numbers(self, X: Any) -> Any:
-        """Return samples as blocks of the tasks; one is of the only task in whose columns it has a value."""
+        """Return samples as blocks of the tasks; one is of the only task in whose columns it has
+        a value.
+        """
         if isinstance(X, TaskBlocks):
             return X
         array = np.asarray(X)
@@ -88,7 +90,8 @@ class TaskPreparation(Preparation):
         filled = np.stack([~np.isnan(part).all(axis=1) for part in parts], axis=1)
         if (wrong := np.flatnonzero(filled.sum(axis=1) != 1)).size:
             raise ValueError(
-                f"sample {wrong[0]} has values in the columns of {filled[wrong[0]].sum()} tasks; give values for one."
+                f"sample {wrong[0]} has values in the columns of {filled[wrong[0]].sum()} tasks;"
+                " give values for one."
             )
         tasks = filled.argmax(axis=1)
         return TaskBlocks(tuple(part[tasks == i] for i, part in enumerate(parts)), tasks)

@@ -53,16 +53,20 @@ from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 from raysel.tracking.records import NodeRecord
 
-#: Largest share of the object store for prepared folds; further folds are prepared again by each trial.
+#: Largest share of the object store for prepared folds; further folds are prepared again by each
+#: trial.
 _STORE_SHARE = 0.5
-#: CPU seconds of work that this process does itself without a cluster: a new worker needs as long for its imports.
+#: CPU seconds of work that this process does itself without a cluster: a new worker needs as long
+#: for its imports.
 _SHORT = 2.0
 #: Number of times that tasks are cancelled, a second apart, if they do not end.
 _CANCELLATIONS = 10
 
 
 class RayExecutor(Executor):
-    """Executor on Ray's workers; connects to Ray when it is first needed and disconnects at the end."""
+    """Executor on Ray's workers; connects to Ray when it is first needed and disconnects at the
+    end.
+    """
 
     def __init__(
         self, study: Study, address: str | None, *, allow_mixed_versions: bool = False
@@ -73,7 +77,8 @@ class RayExecutor(Executor):
             allow_mixed_versions,
         )
         self._session = ExitStack()
-        #: Tasks to cancel if the study is interrupted or fails, because Ray may go on with other work.
+        #: Tasks to cancel if the study is interrupted or fails, because Ray may go on with other
+        #: work.
         self._tasks: list[Any] = []
         self._demand = Demand(study.config.search.needs) if address else None
         self._watch: HeadWatch | None = None
@@ -94,7 +99,8 @@ class RayExecutor(Executor):
                     ):  # the study's own error, e.g. that Ray has failed, must not be hidden
                         self._demand.withdraw()
                 if kind is not None:
-                    gc.collect()  # ends the actors of an interrupted search, which reference each other
+                    # ends the actors of an interrupted search, which reference each other
+                    gc.collect()
                 self._tasks.clear()
         finally:
             if self._watch:
@@ -103,7 +109,9 @@ class RayExecutor(Executor):
             raise head_lost from None
 
     def _cancel_tasks(self) -> None:
-        """Cancel the tasks until all have ended, because one whose worker is just starting may miss it."""
+        """Cancel the tasks until all have ended, because one whose worker is just starting may
+        miss it.
+        """
         left = list(dict.fromkeys(self._tasks))  # ray.wait refuses duplicates
         for _ in range(_CANCELLATIONS):
             if not left:
@@ -114,11 +122,16 @@ class RayExecutor(Executor):
 
     @cached_property
     def _instead(self) -> SerialExecutor | None:
-        """Executor in this process, which gives the same numbers, where Ray does not start; None where it does."""
+        """Executor in this process, which gives the same numbers, where Ray does not start; None
+        where it does.
+        """
         try:
             _ = self._study_ref
         except RayStartError as error:
-            message = f"{error}. The study is computed in this process, one fit after the other, with the same numbers"
+            message = (
+                f"{error}. The study is computed in this process, one fit after the other, with the"
+                " same numbers"
+            )
             if self._log is None:
                 warnings.warn(message, stacklevel=2)
             self._say(message)
@@ -173,15 +186,15 @@ class RayExecutor(Executor):
         log.enter_phase("preparing the folds")
         if study.dataset.X.nbytes > _store_bytes():
             log.message(
-                "the data exceed Ray's object store and will spill to disk, which is slower: start Ray with a larger "
-                "object_store_memory"
+                "the data exceed Ray's object store and will spill to disk, which is slower: start"
+                " Ray with a larger object_store_memory"
             )
         prepared = self._prepare_folds() if self._shares_folds else {}
         n_folds = study.n_inner * len(study.prepared_examples)
         if self._shares_folds and len(prepared) < n_folds:
             log.message(
-                f"the prepared folds exceed {_STORE_SHARE:.0%} of Ray's object store: each trial prepares them again, "
-                "which is slower"
+                f"the prepared folds exceed {_STORE_SHARE:.0%} of Ray's object store: each trial"
+                " prepares them again, which is slower"
             )
         log.enter_phase("")
         with tempfile.TemporaryDirectory(
@@ -196,11 +209,13 @@ class RayExecutor(Executor):
                 ),
                 tune_config=tune.TuneConfig(
                     reuse_actors=True,
-                    # Proposes no more than can run: Tune would start an actor for each waiting trial.
+                    # Proposes no more than can run: Tune would start an actor for each waiting
+                    # trial.
                     search_alg=PlanSearcher(batches, self._cluster, limits),
                     num_samples=-1,
                     scheduler=PlanScheduler(plan),
-                    # Module-level functions: Tune pickles them twice per trial, including the variables of a closure.
+                    # Module-level functions: Tune pickles them twice per trial, including the
+                    # variables of a closure.
                     trial_name_creator=_trial_name,
                     trial_dirname_creator=_trial_dirname,
                 ),
@@ -225,7 +240,8 @@ class RayExecutor(Executor):
                 failed = StudyError(f"Ray Tune failed: {last_line(cause)}. Resume the study.")
                 raise (callback.error or other_versions(cause) or failed) from error
             except KeyboardInterrupt as error:
-                # The frames of Tune hold the actors: while the traceback exists, they keep their CPUs.
+                # The frames of Tune hold the actors: while the traceback exists, they keep their
+                # CPUs.
                 raise error.with_traceback(None) from None
         self._tasks.clear()  # the prepared folds may leave the object store
         if check:
@@ -234,7 +250,9 @@ class RayExecutor(Executor):
         return limits.out_of_time and plan.n_left > 0
 
     def _prepare_folds(self) -> dict[tuple[str, int, str], Any]:
-        """Put the `FoldData` of all inner folds in the object store, for as many prepare keys as fit in their share."""
+        """Put the `FoldData` of all inner folds in the object store, for as many prepare keys as
+        fit in their share.
+        """
         study, prepared = self._study, {}
         largest, number = study.largest
         others = [
@@ -337,12 +355,16 @@ class RayExecutor(Executor):
 
     @property
     def _here(self) -> bool:
-        """Whether this process may do what is short: no cluster is joined, and trials need CPUs alone."""
+        """Whether this process may do what is short: no cluster is joined, and trials need CPUs
+        alone.
+        """
         return self._address is None and not self._study.config.search.resources
 
     @property
     def _shares_folds(self) -> bool:
-        """Whether trials share prepared folds: rows of a table are chosen where they run, and stored would be copies."""
+        """Whether trials share prepared folds: rows of a table are chosen where they run, and
+        stored would be copies.
+        """
         return not isinstance(self._study.dataset.X, TableRows)
 
     @property
@@ -367,12 +389,15 @@ def _trial_name(trial: Any) -> str:
 
 
 def _trial_dirname(trial: Any) -> str:
-    # A trial that runs again needs a folder of its own, because the error of its last run is in the other.
+    # A trial that runs again needs a folder of its own, because the error of its last run is in the
+    # other.
     return str(trial.trial_id)
 
 
 def _store_bytes() -> float:
-    """Return the bytes of the cluster's smallest object store, because trials on all nodes read the shared data."""
+    """Return the bytes of the cluster's smallest object store, because trials on all nodes read
+    the shared data.
+    """
     return min(
         node["Resources"].get("object_store_memory", 0.0) for node in ray.nodes() if node["Alive"]
     )

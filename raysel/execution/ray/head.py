@@ -1,7 +1,8 @@
-"""Head node of a Ray cluster: whether it can be joined, the token of its processes, and a watch over it.
+"""Head node of a Ray cluster: whether it can be joined, the token of its processes, and a watch
+over it.
 
-Joining is tried in a process of its own, because Ray ends the whole process, or retries for minutes with pages of
-output, where an address is not one of a cluster that this machine belongs to.
+Joining is tried in a process of its own, because Ray ends the whole process, or retries for minutes
+with pages of output, where an address is not one of a cluster that this machine belongs to.
 """
 
 from __future__ import annotations
@@ -33,11 +34,13 @@ def demands_token() -> bool:
 
 
 def protect_token(*, make: bool) -> None:
-    """Check that only its owner can read the file of Ray's token; mend the mode of the one that Ray makes.
+    """Check that only its owner can read the file of Ray's token; mend the mode of the one that Ray
+    makes.
 
-    Ray 2.60 turns token authentication on for a Ray that it starts on this machine, and makes ``~/.ray/auth_token``
-    with a mode by which every user of the machine can read it, and so run code as this one. The file in this place
-    gets mode 0600; one that ``RAY_AUTH_TOKEN_PATH`` names is only checked.
+    Ray 2.60 turns token authentication on for a Ray that it starts on this machine, and makes
+    ``~/.ray/auth_token`` with a mode by which every user of the machine can read it, and so run
+    code as this one. The file in this place gets mode 0600; one that ``RAY_AUTH_TOKEN_PATH`` names
+    is only checked.
     """
     if os.environ.get(MODE, "token").lower() != "token" or os.environ.get("RAY_AUTH_TOKEN"):
         return
@@ -56,21 +59,24 @@ def protect_token(*, make: bool) -> None:
             is_own and others
         ):  # one of a secret that a cluster mounts is another's, and not ours to change
             raise ConfigError(
-                f"RAY_AUTH_TOKEN_PATH: other users can read {path} (mode {stat.S_IMODE(state.st_mode):04o}), and with "
-                f"it run code on the cluster as you; run: chmod 600 {path}"
+                f"RAY_AUTH_TOKEN_PATH: other users can read {path} (mode"
+                f" {stat.S_IMODE(state.st_mode):04o}), and with it run code on the cluster as you;"
+                f" run: chmod 600 {path}"
             )
         return
     if not is_own:
         raise ConfigError(
-            f"{path}, which holds the token of your Ray, belongs to the user {state.st_uid} and not to you "
-            f"({os.geteuid()}); remove it, or name your own file in RAY_AUTH_TOKEN_PATH."
+            f"{path}, which holds the token of your Ray, belongs to the user {state.st_uid} and not"
+            f" to you ({os.geteuid()}); remove it, or name your own file in RAY_AUTH_TOKEN_PATH."
         )
     if others:
         path.chmod(0o600)
 
 
 def _make(path: Path) -> None:
-    """Write a new token as Ray does: 64 hexadecimal digits; a file that another process just made is kept."""
+    """Write a new token as Ray does: 64 hexadecimal digits; a file that another process just
+    made is kept.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}-{os.getpid()}")
     try:
@@ -82,11 +88,12 @@ def _make(path: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-#: Seconds after which a cluster counts as not answering; Ray's import alone takes half a minute on a busy machine.
+#: Seconds after which a cluster counts as not answering; Ray's import alone takes half a minute on
+#: a busy machine.
 _PATIENCE = 90.0
 _SCRIPT = (
-    "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR'); print('joined')\n"
-    "ray.shutdown()"
+    "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR');"
+    " print('joined')\nray.shutdown()"
 )
 #: Text of Ray's output that tells why it will not join, as regular expression, by the reason.
 _REASONS = {
@@ -109,8 +116,8 @@ _ENTRY = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
 def check_cluster(address: str, *, in_token_mode: bool = False) -> None:
     """Check that this process can join the Ray cluster at an address.
 
-    A process in token mode joins a cluster without tokens, but rejects the calls of its workers, which then end. Its
-    mode can no longer change, so that such a cluster is refused.
+    A process in token mode joins a cluster without tokens, but rejects the calls of its workers,
+    which then end. Its mode can no longer change, so that such a cluster is refused.
     """
     if in_token_mode:
         check_takes_token(address)
@@ -121,12 +128,15 @@ def check_cluster(address: str, *, in_token_mode: bool = False) -> None:
 
 
 def check_takes_token(address: str) -> None:
-    """Check that the Ray cluster at an address takes tokens, as this process demands them from its workers."""
+    """Check that the Ray cluster at an address takes tokens, as this process demands them from
+    its workers.
+    """
     without = _try_to_join(address, {**os.environ, MODE: "disabled"})
     if _has_joined(without):
         raise ConfigError(
-            f"address {address}: the Ray cluster there takes no token, and this process demands one. Start a new "
-            "Python process with RAY_AUTH_MODE=disabled, or the cluster with RAY_AUTH_MODE=token."
+            f"address {address}: the Ray cluster there takes no token, and this process demands"
+            " one. Start a new Python process with RAY_AUTH_MODE=disabled, or the cluster with"
+            " RAY_AUTH_MODE=token."
         )
 
 
@@ -165,29 +175,35 @@ def refusal(address: str, output: str) -> str:
     reason = next((name for name, pattern in _REASONS.items() if pattern.search(output)), "")
     if reason == "token":
         return (
-            f"address {address}: the Ray cluster there asks for a token, and this process has none, or another (401, "
-            "unauthenticated). Set RAY_AUTH_MODE=token, and give the token of the cluster's head node, which is in its "
-            "~/.ray/auth_token, in a file of mode 0600 that RAY_AUTH_TOKEN_PATH names, or that is ~/.ray/auth_token."
+            f"address {address}: the Ray cluster there asks for a token, and this process has none,"
+            " or another (401, unauthenticated). Set RAY_AUTH_MODE=token, and give the token of"
+            " the cluster's head node, which is in its ~/.ray/auth_token, in a file of mode 0600"
+            " that RAY_AUTH_TOKEN_PATH names, or that is ~/.ray/auth_token."
         )
     versions = _ENTRY.findall(output)
     if reason == "versions" and len(versions) > 1:
         (ray_there, python_there), (ray_here, python_here) = versions[:2]
         return (
-            f"address {address}: the cluster runs Ray {ray_there} on Python {python_there}, and this process Ray "
-            f"{ray_here} on Python {python_here}; both need the same versions: use the same image or environment."
+            f"address {address}: the cluster runs Ray {ray_there} on Python {python_there}, and"
+            f" this process Ray {ray_here} on Python {python_here}; both need the same versions:"
+            " use the same image or environment."
         )
     if reason == "no cluster":
         return (
-            f"address {address}: no Ray cluster answers there; give the HOST:PORT that `ray start --head` printed, or "
-            "no address to start Ray on this machine."
+            f"address {address}: no Ray cluster answers there; give the HOST:PORT that `ray start"
+            " --head` printed, or no address to start Ray on this machine."
         )
     if reason == "no node":
         return (
-            f"address {address}: there is a Ray cluster, but this machine is not one of its nodes; run the command on "
-            f"a node by `ray job submit`, or let this machine join: ray start --address={address}"
+            f"address {address}: there is a Ray cluster, but this machine is not one of its nodes;"
+            " run the command on a node by `ray job submit`, or let this machine join: ray start"
+            f" --address={address}"
         )
     last = output.strip().rpartition("\n")[2]
-    return f"address {address}: the Ray cluster cannot be joined{f': {last}' if last else ', as it does not answer'}."
+    return (
+        f"address {address}: the Ray cluster cannot be"
+        f" joined{f': {last}' if last else ', as it does not answer'}."
+    )
 
 
 #: Seconds without an answer after which the head node counts as lost.
@@ -199,10 +215,11 @@ _GRACE = 15.0
 
 
 class HeadWatch:
-    """Thread that asks the head node every second whether it is there, and interrupts the study if it is lost.
+    """Thread that asks the head node every second whether it is there, and interrupts the study if
+    it is lost.
 
-    Ray itself ends a process that cannot reach the head node for a minute, without a word on what is kept. A cut of the
-    network that is shorter than `LIMIT` is survived.
+    Ray itself ends a process that cannot reach the head node for a minute, without a word on what
+    is kept. A cut of the network that is shorter than `LIMIT` is survived.
     """
 
     def __init__(self, address: str, kept: Callable[[], str], limit: float = LIMIT) -> None:
@@ -231,8 +248,8 @@ class HeadWatch:
             return
         clock = time.strftime("%H:%M:%S", time.localtime(since))
         self.error = HeadLostError(
-            f"the head node of the Ray cluster, {self._address}, does not answer since {clock}; {self._kept()}. Resume "
-            "the study on a new cluster, or without one."
+            f"the head node of the Ray cluster, {self._address}, does not answer since {clock};"
+            f" {self._kept()}. Resume the study on a new cluster, or without one."
         )
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         if not self._ended.wait(

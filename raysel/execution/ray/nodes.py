@@ -1,4 +1,6 @@
-"""View of a cluster's nodes: places for trials there, nodes that come and go, requests for more of them."""
+"""View of a cluster's nodes: places for trials there, nodes that come and go, requests for more
+of them.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,9 @@ _MOST = 100
 class Demand:
     """Places for trials that are requested and not there.
 
-    Ray's autoscaler starts nodes for requests that wait, and raysel starts no trial that has to wait. Each request is a
-    placement group, which Ray withdraws when this process ends. One that is met is withdrawn with all others, so that
-    trials take the places that came.
+    Ray's autoscaler starts nodes for requests that wait, and raysel starts no trial that has to
+    wait. Each request is a placement group, which Ray withdraws when this process ends. One that is
+    met is withdrawn with all others, so that trials take the places that came.
     """
 
     def __init__(self, needs: Mapping[str, float]) -> None:
@@ -71,8 +73,11 @@ class MemoryShortError(RayActorError):
 
     def __init__(self) -> None:
         super().__init__(
-            error_msg="Ray ended the worker process because memory ran short on its node: run fewer at once "
-            "(search.max_concurrent), or ask for the memory that each needs (search.resources)"
+            error_msg=(
+                "Ray ended the worker process because memory ran short on its node: run fewer at"
+                " once (search.max_concurrent), or ask for the memory that each needs"
+                " (search.resources)"
+            )
         )
 
 
@@ -120,7 +125,8 @@ class Cluster:
         self._nodes = {node.id: node for node in self._alive()}
         self._seen = time.monotonic()
         self.lost: dict[str, Node] = {}
-        #: What has started on each node and not ended, by the node's id: name, and whether it is a trial or a refit.
+        #: What has started on each node and not ended, by the node's id: name, and whether it is a
+        #: trial or a refit.
         self._running: dict[str, dict[str, str]] = {}
         #: Largest number at once on nodes where memory ran short, by the node's id.
         self._limits: dict[str, int] = {}
@@ -133,7 +139,9 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """Number of trials that can run at once now; 0 if no node is left that meets their needs."""
+        """Number of trials that can run at once now; 0 if no node is left that meets their
+        needs.
+        """
         fit = sum(map(self.places, self.nodes))
         return fit if self.most is None else min(fit, self.most)
 
@@ -143,7 +151,9 @@ class Cluster:
         return min(fit, self._limits.get(node.id, fit))
 
     def run_fewer(self, name: str, id_: str) -> bool:
-        """Lower the number at once on a node where memory ran short, unless only one trial or task ran there."""
+        """Lower the number at once on a node where memory ran short, unless only one trial or
+        task ran there.
+        """
         node = self._nodes.get(id_)
         running = self._running.get(id_, {})
         n = min(len(running), self.places(node)) - 1 if node and name in running else 0
@@ -151,8 +161,8 @@ class Cluster:
             return False
         self._limits[id_] = n
         self._say(
-            f"memory ran short on node {node.address} and Ray ended a {running[name]}, which runs again: at most {n} "
-            "at once there from now on"
+            f"memory ran short on node {node.address} and Ray ended a {running[name]}, which runs"
+            f" again: at most {n} at once there from now on"
         )
         return True
 
@@ -161,9 +171,12 @@ class Cluster:
         return node.id in self._limits
 
     def want(self, n: int) -> None:
-        """Request places for trials or tasks, those that run included, as far as they are more than there are."""
+        """Request places for trials or tasks, those that run included, as far as they are more
+        than there are.
+        """
         if self._demand:
-            # Without the limits where memory ran short: a request would be met by a place that is left free there.
+            # Without the limits where memory ran short: a request would be met by a place that is
+            # left free there.
             fit = sum(n_trials_at_once(node.resources, self._needs) for node in self.nodes)
             taken = sum(map(len, self._running.values()))
             self._demand.ask(
@@ -177,8 +190,9 @@ class Cluster:
         needed = ", ".join(f"{name} {_amount(name, need)}" for name, need in self._needs.items())
         there = "; ".join(map(str, self._nodes.values())) or "no node"
         raise ConfigError(
-            f"search.cpus_per_trial and search.resources: a trial needs {needed}, which no node of the cluster has "
-            f"({there}); ask for less, or add a node that has it (min_workers, where an autoscaler starts them)."
+            f"search.cpus_per_trial and search.resources: a trial needs {needed}, which no node of"
+            f" the cluster has ({there}); ask for less, or add a node that has it (min_workers,"
+            " where an autoscaler starts them)."
         )
 
     def started(self, name: str, node: str, what: str = "trial") -> None:
@@ -193,7 +207,9 @@ class Cluster:
                 names.pop(name, None)
 
     def refresh(self, now: bool = False) -> None:
-        """Look at the nodes again, at most once a second unless it must be now, and report those that came and went."""
+        """Look at the nodes again, at most once a second unless it must be now, and report those
+        that came and went.
+        """
         if not now and time.monotonic() < self._seen + _PERIOD:
             return
         before, self._nodes = self._nodes, {node.id: node for node in self._alive()}

@@ -1,4 +1,6 @@
-"""A session of Ray: on this machine alone, with no more processes than a study uses, or joined to a cluster."""
+"""A session of Ray: on this machine alone, with no more processes than a study uses, or joined
+to a cluster.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ from raysel.study.definition import Study
 
 @contextmanager
 def without_note_on_logs() -> Iterator[None]:
-    """Leave out the line that Ray's core prints where RAY_BACKEND_LOG_LEVEL is set; the rest is printed at the end."""
+    """Leave out the line that Ray's core prints where RAY_BACKEND_LOG_LEVEL is set; the rest is
+    printed at the end.
+    """
     sys.stderr.flush()
     before = os.dup(2)
     with tempfile.TemporaryFile() as file:
@@ -52,7 +56,8 @@ def without_note_on_logs() -> Iterator[None]:
                     os.write(2, line)
 
 
-# Set before ray is imported: its loggers, output, snapshots and file copies can take longer than a fit.
+# Set before ray is imported: its loggers, output, snapshots and file copies can take longer than a
+# fit.
 os.environ.update(
     {
         "RAY_AIR_NEW_OUTPUT": "0",
@@ -66,20 +71,25 @@ os.environ.update(
     }
 )
 os.environ.setdefault("RAY_worker_niceness", "0")
-# Keep the workers that prepared the folds for the refits: a new worker needs seconds for its imports.
+# Keep the workers that prepared the folds for the refits: a new worker needs seconds for its
+# imports.
 os.environ.setdefault("RAY_num_workers_soft_limit", str(2 * len(os.sched_getaffinity(0))))
-# Errors of Ray's core go to the terminal although no logs are asked for: the study tells them in its own words.
+# Errors of Ray's core go to the terminal although no logs are asked for: the study tells them in
+# its own words.
 os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-# A process that cannot reach the cluster's control service is ended by Ray after this time; `HeadWatch` comes before.
+# A process that cannot reach the cluster's control service is ended by Ray after this time;
+# `HeadWatch` comes before.
 os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 # Ray joins the driver's runtime_env with that of the job it runs in, where both name modules.
 os.environ.setdefault("RAY_OVERRIDE_JOB_RUNTIME_ENV", "1")
 
-#: Whether Ray has been started in this process with a token: it then demands one from every cluster, to its end.
+#: Whether Ray has been started in this process with a token: it then demands one from every
+#: cluster, to its end.
 _started_with_token = False
 
-#: Whether the session of Ray in this process is one of `ray_session`, and not one that the caller has begun.
+#: Whether the session of Ray in this process is one of `ray_session`, and not one that the caller
+#: has begun.
 _is_own = False
 
 #: Check of the nodes of the cluster that this process has joined; None on this machine alone.
@@ -87,12 +97,16 @@ _check: NodeCheck | None = None
 
 
 def node_check() -> NodeCheck | None:
-    """Return the check of the nodes of the cluster that `ray_session` has joined; None on this machine alone."""
+    """Return the check of the nodes of the cluster that `ray_session` has joined; None on this
+    machine alone.
+    """
     return _check
 
 
 def cluster_nodes() -> list[Mapping[str, float]]:
-    """Return the resources of the nodes of the cluster that this process has joined, by Ray's names."""
+    """Return the resources of the nodes of the cluster that this process has joined, by Ray's
+    names.
+    """
     return [node["Resources"] for node in computing_nodes()]
 
 
@@ -100,11 +114,12 @@ def cluster_nodes() -> list[Mapping[str, float]]:
 def ray_session(
     address: str | None, studies: Sequence[Study] = (), *, allow_mixed_versions: bool = False
 ) -> Iterator[None]:
-    """Connect to the Ray cluster at an address, or start Ray on this machine; disconnect or stop it at the end.
+    """Connect to the Ray cluster at an address, or start Ray on this machine; disconnect or stop it
+    at the end.
 
-    A cluster's workers get raysel's code, that of the studies' own methods and the environment of threads from this
-    process, and its nodes are compared with this process. A session of Ray that is already running in this process is
-    used and left running.
+    A cluster's workers get raysel's code, that of the studies' own methods and the environment of
+    threads from this process, and its nodes are compared with this process. A session of Ray that
+    is already running in this process is used and left running.
     """
     global _check, _is_own  # noqa: PLW0603 - Ray's own session is global too
     modules: tuple[str, ...] = ()
@@ -152,7 +167,9 @@ def token_mode_taken_back() -> Iterator[None]:
 
 
 def token_refusal() -> StudyError | None:
-    """Return the error to raise if workers end because the caller's cluster takes no token, and this process does."""
+    """Return the error to raise if workers end because the caller's cluster takes no token, and
+    this process does.
+    """
     if _is_own or not (_started_with_token or demands_token()):
         return None
     return _refusal_of(ray.get_runtime_context().gcs_address)
@@ -203,10 +220,11 @@ UNUSED_SERVERS = ("start_api_server", "start_monitor", "start_log_monitor")
 
 @contextmanager
 def without_unused_servers() -> Iterator[None]:
-    """Start Ray without API server, autoscaler and log monitor, and its agents without the dashboard's modules.
+    """Start Ray without API server, autoscaler and log monitor, and its agents without the
+    dashboard's modules.
 
-    They take a second of each core, and Ray's start waits for the first. Ray has no public setting for it; a version
-    that names them otherwise starts them.
+    They take a second of each core, and Ray's start waits for the first. Ray has no public setting
+    for it; a version that names them otherwise starts them.
     """
     with ExitStack() as stack:
         for name in UNUSED_SERVERS:
@@ -226,11 +244,12 @@ def without_unused_servers() -> Iterator[None]:
 
 @contextmanager
 def waiting_workers_used() -> Iterator[None]:
-    """Let Tune's actors run in the workers that Ray has started: they need no environment of their own here.
+    """Let Tune's actors run in the workers that Ray has started: they need no environment of their
+    own here.
 
-    Tune gives each actor a `runtime_env` of variables, which no waiting worker has, so that Ray starts another. On
-    this machine the workers have the variables of this process. A version of Tune that keeps its actors elsewhere
-    starts others.
+    Tune gives each actor a `runtime_env` of variables, which no waiting worker has, so that Ray
+    starts another. On this machine the workers have the variables of this process. A version of
+    Tune that keeps its actors elsewhere starts others.
     """
     from ray.tune.execution import class_cache  # noqa: PLC0415 - after the variables above
 
@@ -249,7 +268,9 @@ def waiting_workers_used() -> Iterator[None]:
 
 @contextmanager
 def keys_kept_here() -> Iterator[None]:
-    """Let Tune copy no key of AWS from this process into its actors' `runtime_env`, which Ray's dashboard shows."""
+    """Let Tune copy no key of AWS from this process into its actors' `runtime_env`, which Ray's
+    dashboard shows.
+    """
     from ray.tune.execution import class_cache  # noqa: PLC0415 - after the variables above
 
     with ExitStack() as stack:
@@ -267,8 +288,9 @@ def _start(attempts: int = 2) -> None:
         with (
             sigterm_handler_restored(),
             hidden_variables(),  # Ray's processes compute, and need no credentials of MLflow
-            # Ray listens on all interfaces, also if it is given 127.0.0.1 as its address, which it replaces by that of
-            # the machine; on the loopback interface only where no other node can join it, as on macOS and Windows.
+            # Ray listens on all interfaces, also if it is given 127.0.0.1 as its address, which it
+            # replaces by that of the machine; on the loopback interface only where no other node
+            # can join it, as on macOS and Windows.
             patch.object(ray._private.ray_constants, "ENABLE_RAY_CLUSTER", False),  # noqa: SLF001 - no public setting
             without_unused_servers(),
             without_note_on_logs(),

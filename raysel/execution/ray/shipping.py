@@ -1,4 +1,6 @@
-"""Code and environment that a driver ships to the workers of a cluster, by Ray's ``runtime_env``."""
+"""Code and environment that a driver ships to the workers of a cluster, by Ray's
+``runtime_env``.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,8 @@ class ShippedCode:
         for one in self.distributions:
             info = folder / f"{re.sub('[^A-Za-z0-9.]+', '_', one.name)}-{one.version}.dist-info"
             info.mkdir()
-            # By this alone importlib.metadata finds the entry points, also of a package in editable mode.
+            # By this alone importlib.metadata finds the entry points, also of a package in editable
+            # mode.
             (info / "METADATA").write_text(
                 f"Metadata-Version: 2.1\nName: {one.name}\nVersion: {one.version}\n",
                 encoding="utf-8",
@@ -98,9 +101,9 @@ class ShippedCode:
 def shipped_code(studies: Sequence[Study]) -> ShippedCode:
     """Find the code that the workers need to compute some studies and may lack.
 
-    It is raysel itself, the module of each dotted name of the user's own with the modules beside it that it imports,
-    and all packages that register estimators, metrics or readers. Packages that are installed with pip are not shipped
-    for a dotted name: nodes need the same.
+    It is raysel itself, the module of each dotted name of the user's own with the modules beside it
+    that it imports, and all packages that register estimators, metrics or readers. Packages that
+    are installed with pip are not shipped for a dotted name: nodes need the same.
     """
     modules = {"raysel": Path(__file__).resolve().parents[2]}
     dotted = {name for study in studies for _, name in imported_code(study.config)}
@@ -128,7 +131,9 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
 
 
 def environment(studies: Sequence[Study], variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables of the workers: threads, processor and raysel's own as the driver has them."""
+    """Return the environment variables of the workers: threads, processor and raysel's own as
+    the driver has them.
+    """
     cpus = min((study.config.search.cpus_per_trial for study in studies), default=1)
     passed_on = {
         name: value
@@ -144,10 +149,11 @@ def environment(studies: Sequence[Study], variables: Mapping[str, str]) -> dict[
 
 
 def runtime_env(code: ShippedCode, folder: Path, studies: Sequence[Study]) -> dict[str, Any]:
-    """Return the ``runtime_env`` of a driver, joined with that of the Ray job which it runs in, if any.
+    """Return the ``runtime_env`` of a driver, joined with that of the Ray job which it runs in, if
+    any.
 
-    Ray joins both itself, but refuses keys and variables that both have: those of the job are kept, as the driver
-    itself runs with them, and its modules come after the driver's.
+    Ray joins both itself, but refuses keys and variables that both have: those of the job are kept,
+    as the driver itself runs with them, and its modules come after the driver's.
     """
     job = job_runtime_env()
     variables = environment(studies, os.environ)
@@ -160,7 +166,9 @@ def runtime_env(code: ShippedCode, folder: Path, studies: Sequence[Study]) -> di
 
 
 def job_runtime_env() -> dict[str, Any]:
-    """Return the ``runtime_env`` that ``ray job submit`` gave to this process; empty outside a job."""
+    """Return the ``runtime_env`` that ``ray job submit`` gave to this process; empty outside a
+    job.
+    """
     try:
         given = json.loads(os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR") or "{}").get("runtime_env")
     except (ValueError, AttributeError):
@@ -205,8 +213,9 @@ def _check_size(name: str, source: Path) -> None:
     total = _size(source)
     if total > _MOST_MIB * 2**20:
         raise ConfigError(
-            f"the module {name} is the folder {source} of {total / 2**20:.0f} MiB, and at most {_MOST_MIB} MiB of code "
-            "are sent to the nodes of a cluster; keep data outside the folder, or install the package on all nodes."
+            f"the module {name} is the folder {source} of {total / 2**20:.0f} MiB, and at most"
+            f" {_MOST_MIB} MiB of code are sent to the nodes of a cluster; keep data outside the"
+            " folder, or install the package on all nodes."
         )
 
 
@@ -221,8 +230,8 @@ def _source(name: str) -> Path | None:
     places = list(spec.submodule_search_locations or ())
     if len(places) > 1:
         raise ConfigError(
-            f"the package {name} is spread over {' and '.join(places)} and cannot be sent to the nodes of a cluster; "
-            "add an __init__.py, or install it on all nodes."
+            f"the package {name} is spread over {' and '.join(places)} and cannot be sent to the"
+            " nodes of a cluster; add an __init__.py, or install it on all nodes."
         )
     if places:
         return Path(places[0])
@@ -237,7 +246,9 @@ def _is_installed(source: Path) -> bool:
 
 
 def _with_neighbours(name: str, source: Path) -> Iterator[tuple[str, Path]]:
-    """Yield a top-level module and those in the same folder that it imports, directly or indirectly."""
+    """Yield a top-level module and those in the same folder that it imports, directly or
+    indirectly.
+    """
     root, waiting, seen = source.parent, [(name, source)], {name}
     while waiting:
         current, place = waiting.pop()

@@ -1,4 +1,6 @@
-"""Tasks on the nodes of a cluster, and which of them, or of the trials, run again if their worker process ended."""
+"""Tasks on the nodes of a cluster, and which of them, or of the trials, run again if their
+worker process ended.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,10 @@ MAX_RETRIES = 2
 class Losses:
     """Decision whether a trial or task whose worker process ended runs again.
 
-    The loss of a node is not caused by a configuration, so each trial that ran there gets one more run. A worker
-    process that ends by itself, e.g. because native code crashed or the memory was used up, may be the configuration's
-    fault: the trial runs again `MAX_RETRIES` times, or as often as the number at once on its node can be lowered.
+    The loss of a node is not caused by a configuration, so each trial that ran there gets one more
+    run. A worker process that ends by itself, e.g. because native code crashed or the memory was
+    used up, may be the configuration's fault: the trial runs again `MAX_RETRIES` times, or as often
+    as the number at once on its node can be lowered.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -42,7 +45,9 @@ class Losses:
         self._named: set[str] = set()
 
     def runs_again(self, name: str, node: str, error: object) -> bool:
-        """Count that the worker of a trial or task ended on a node, which the error may name as lost."""
+        """Count that the worker of a trial or task ended on a node, which the error may name as
+        lost.
+        """
         self._cluster.refresh(now=True)
         if lost := node_in(error):
             node = lost
@@ -56,7 +61,9 @@ class Losses:
         return again
 
     def n_own_ends(self, name: str) -> int:
-        """Return how often the worker of a trial or task has ended, less one for each lost node that it ran on."""
+        """Return how often the worker of a trial or task has ended, less one for each lost node
+        that it ran on.
+        """
         return sum(n - self._is_lost(node) for node, n in self._ends.get(name, Counter()).items())
 
     def _is_lost(self, node: str) -> bool:
@@ -70,7 +77,9 @@ def node_in(error: object) -> str:
 
 
 def storage_error_of(error: object) -> StorageError | None:
-    """Return the error of data, disk or store for which a worker gave up a task or a trial; else None."""
+    """Return the error of data, disk or store for which a worker gave up a task or a trial; else
+    None.
+    """
     raised = getattr(error, "cause", None) or error
     return storage_error(raised) if isinstance(raised, Exception) else None
 
@@ -97,7 +106,9 @@ def task_options(needs: Mapping[str, float]) -> dict[str, Any]:
 
 
 class NodeTasks:
-    """Tasks on the nodes of a cluster, of which as many run as fit; further ones wait at the nodes."""
+    """Tasks on the nodes of a cluster, of which as many run as fit; further ones wait at the
+    nodes.
+    """
 
     def __init__(self, cluster: Cluster, what: str, submitted: list[Any]) -> None:
         self._cluster, self._what, self._submitted = cluster, what, submitted
@@ -107,7 +118,9 @@ class NodeTasks:
     def run(
         self, submit: Callable[[int, str], Any], n: int
     ) -> Iterator[tuple[int, Any, RayError | None]]:
-        """Run tasks and yield them as they end; the error of a worker with other versions is raised."""
+        """Run tasks and yield them as they end; the error of a worker with other versions is
+        raised.
+        """
         waiting = deque(range(n))
         while waiting or self._running:
             self._cluster.refresh()

@@ -46,10 +46,11 @@ from raysel.study.definition import Study
 
 @contextmanager
 def adapted_tune() -> Iterator[None]:
-    """Let Tune treat a worker that Ray ended because memory ran short like one that died, and count no callbacks.
+    """Let Tune treat a worker that Ray ended because memory ran short like one that died, and count
+    no callbacks.
 
-    Tune knows no `OutOfMemoryError` of an actor and raises at the first, which would end the study. To count callbacks
-    for Ray's statistics it imports MLflow, which takes seconds.
+    Tune knows no `OutOfMemoryError` of an actor and raises at the first, which would end the study.
+    To count callbacks for Ray's statistics it imports MLflow, which takes seconds.
     """
     handle = RayActorManager._actor_task_failed  # noqa: SLF001 - Tune has no public place for it
 
@@ -68,14 +69,18 @@ def adapted_tune() -> Iterator[None]:
 
 
 class _NotStored:
-    """Without a state: Tune pickles it to restore experiments, which raysel does not use; open files cannot be."""
+    """Without a state: Tune pickles it to restore experiments, which raysel does not use; open
+    files cannot be.
+    """
 
     def __getstate__(self) -> dict[str, Any]:
         return {}
 
 
 class PlanSearcher(_NotStored, Searcher):
-    """Tune searcher that suggests batches of a search, as many at once as the cluster can run now."""
+    """Tune searcher that suggests batches of a search, as many at once as the cluster can run
+    now.
+    """
 
     def __init__(self, batches: Batches, cluster: Cluster, limits: SearchLimits) -> None:
         super().__init__(metric=None, mode=None)
@@ -115,10 +120,11 @@ class PlanSearcher(_NotStored, Searcher):
 
 
 class PlanScheduler(_NotStored, FIFOScheduler):
-    """Tune scheduler that stops trials at their rungs and lets each trial wait for the actor that starts for it.
+    """Tune scheduler that stops trials at their rungs and lets each trial wait for the actor that
+    starts for it.
 
-    Tune's default moves a waiting trial to an actor that becomes free meanwhile and stops the one that is starting, so
-    that one actor would run all trials if they are short.
+    Tune's default moves a waiting trial to an actor that becomes free meanwhile and stops the one
+    that is starting, so that one actor would run all trials if they are short.
     """
 
     def __init__(self, plan: TrialPlan) -> None:
@@ -126,7 +132,9 @@ class PlanScheduler(_NotStored, FIFOScheduler):
         self._plan = plan
 
     def choose_trial_to_run(self, tune_controller: Any) -> None:
-        """Return None, so that the controller starts each trial on its own actor in the order of arrival."""
+        """Return None, so that the controller starts each trial on its own actor in the order of
+        arrival.
+        """
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
         """Return whether a trial that has reached a rung continues."""
@@ -154,12 +162,15 @@ class StudyStopper(_NotStored, Stopper):
 
 #: A step ends after this many seconds, so that Tune gets a result of a long trial.
 _STEP_SECONDS = 5.0
-#: Bytes of shared folds that a worker holds and the store cannot spill then: to get one takes as long as a short fit.
+#: Bytes of shared folds that a worker holds and the store cannot spill then: to get one takes as
+#: long as a short fit.
 _KEPT_BYTES = 2**26
 
 
 class StudyTrainable(tune.Trainable):
-    """Trainable that runs a batch; the result of a step holds the records that it has filled, as JSON."""
+    """Trainable that runs a batch; the result of a step holds the records that it has filled, as
+    JSON.
+    """
 
     def setup(
         self,
@@ -167,7 +178,9 @@ class StudyTrainable(tune.Trainable):
         shared: tuple[Any, dict[tuple[str, int, str], Any]],
         trial_class: type[Trial_trainable],
     ) -> None:
-        """Get the study and the prepared folds, shared through the object store; called once per actor."""
+        """Get the study and the prepared folds, shared through the object store; called once per
+        actor.
+        """
         study, self._prepared = shared
         self._known: dict[tuple[str, int, str], KnownScores] = {}
         self._kept: dict[tuple[str, int, str], FoldData] = {}
@@ -224,7 +237,9 @@ class StudyTrainable(tune.Trainable):
             self._watchdog.cancel()
 
     def _watch(self, timeout: float) -> None:
-        """End this process some time after the limit, because native code that hangs never checks the clock."""
+        """End this process some time after the limit, because native code that hangs never
+        checks the clock.
+        """
         self.cleanup()
         self._watchdog = RunningTimer(1.5 * timeout + _STEP_SECONDS, lambda: os._exit(1))
 
@@ -268,7 +283,9 @@ class RecorderCallback(_NotStored, tune.Callback):
         self.error: StudyError | None = None
 
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
-        """Look at the nodes, also when no trial is to be proposed, and request those that are missing."""
+        """Look at the nodes, also when no trial is to be proposed, and request those that are
+        missing.
+        """
         self._recorder.log.refresh()
         self._learn_nodes()
         self._cluster.refresh()
@@ -309,7 +326,9 @@ class RecorderCallback(_NotStored, tune.Callback):
     def on_trial_error(
         self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
     ) -> None:
-        """Let the trials of a batch that was lost run again, or record that one failed in every attempt."""
+        """Let the trials of a batch that was lost run again, or record that one failed in every
+        attempt.
+        """
         error, name = _last_error(trial), trial.config["name"]
         died = isinstance(error, RayActorError) and not error.actor_init_failed
         refused = other_versions(error) or storage_error_of(error)
@@ -367,7 +386,9 @@ class RecorderCallback(_NotStored, tune.Callback):
 
 
 def _last_error(trial: Trial) -> object:
-    """Return the error of a trial's last attempt, or its text if Tune did not keep the error itself."""
+    """Return the error of a trial's last attempt, or its text if Tune did not keep the error
+    itself.
+    """
     # Trial.get_error reads the storage, where Tune copies these files only later.
     if trial.pickled_error_file:
         return pickle.loads(Path(trial.pickled_error_file).read_bytes())  # noqa: S301 - written by Tune in this process

@@ -21,7 +21,8 @@ from raysel.study.identity import differing, machine_versions, remedies
 from raysel.tracking.log import StudyLog
 from raysel.tracking.records import NodeRecord
 
-#: Seconds in which a node must start a worker process and answer; a busy machine needs half a minute.
+#: Seconds in which a node must start a worker process and answer; a busy machine needs half a
+#: minute.
 _PATIENCE = 180.0
 #: Words by which the error of a worker is found in the texts that Ray makes of it.
 _MARK = "computes with other versions than the study: "
@@ -62,14 +63,15 @@ class NodeCheck:
                 there = ray.get(task, timeout=_PATIENCE)
             except GetTimeoutError as error:
                 raise StudyError(
-                    f"the node {address} of the cluster started no worker process in {_PATIENCE:.0f} s; look for the "
-                    "reason in its folder /tmp/ray/session_latest/logs, or remove it from the cluster."
+                    f"the node {address} of the cluster started no worker process in"
+                    f" {_PATIENCE:.0f} s; look for the reason in its folder"
+                    " /tmp/ray/session_latest/logs, or remove it from the cluster."
                 ) from error
             except RayError as error:
                 reason = str(error).strip().rpartition("\n")[2]
                 raise StudyError(
-                    f"the node {address} of the cluster cannot run raysel: {reason}. Install the same packages "
-                    "there as here, or remove it from the cluster."
+                    f"the node {address} of the cluster cannot run raysel: {reason}. Install the"
+                    " same packages there as here, or remove it from the cluster."
                 ) from error
             if changes := list(differing(self.expected, there)):
                 self.differences[address] = changes
@@ -78,7 +80,8 @@ class NodeCheck:
             raise MixedVersionsError(_refusal(self.differences))
 
     def records(self) -> list[NodeRecord]:
-        """Return the nodes of other versions, if they are allowed, those that joined since the start included.
+        """Return the nodes of other versions, if they are allowed, those that joined since the
+        start included.
 
         Where they are not allowed, their workers cannot have read the study: see `guard`.
         """
@@ -95,9 +98,11 @@ class NodeCheck:
                 log.message(record.sentence)
 
     def guard(self, study: Study) -> Any:
-        """Return an object that Ray stores in place of a study and restores to it where the versions are the driver's.
+        """Return an object that Ray stores in place of a study and restores to it where the
+        versions are the driver's.
 
-        Nodes may join at any time: a worker of theirs raises `MixedVersionsError` as soon as it reads the study.
+        Nodes may join at any time: a worker of theirs raises `MixedVersionsError` as soon as it
+        reads the study.
         """
         return (
             study
@@ -121,7 +126,9 @@ def other_versions(error: object) -> StudyError | None:
 
 
 def versions_here(modules: tuple[str, ...]) -> dict[str, str]:
-    """Return what of this process can change a number: libraries, processor features, and the code of modules."""
+    """Return what of this process can change a number: libraries, processor features, and the
+    code of modules.
+    """
     return {**machine_versions(), **{f"code of {name}": _code_hash(name) for name in modules}}
 
 
@@ -138,7 +145,9 @@ class _Gate:
 
 @dataclass(frozen=True)
 class _Guarded:
-    """Study that is restored after the gate, so that a process with other versions reads nothing of it."""
+    """Study that is restored after the gate, so that a process with other versions reads nothing
+    of it.
+    """
 
     study: Study
     gate: _Gate
@@ -190,7 +199,10 @@ def _format_changes(changes: Iterable[Sequence[str]]) -> str:
 def _advice(changes: Iterable[Sequence[str]]) -> str:
     """Return how to make the versions equal, or how to allow different ones."""
     mend = remedies([name for name, *_ in changes])
-    return f"To compute the same numbers everywhere, {mend}; or allow mixed versions (--allow-mixed-versions)."
+    return (
+        f"To compute the same numbers everywhere, {mend}; or allow mixed versions"
+        " (--allow-mixed-versions)."
+    )
 
 
 def _refusal(differences: Mapping[str, Sequence[Sequence[str]]]) -> str:

@@ -1,1 +1,3 @@
-"""Comparisons: several studies on the same outer folds, their tables and tests, and several data sets joined."""
+"""Comparisons: several studies on the same outer folds, their tables and tests, and several data
+sets joined.
+"""

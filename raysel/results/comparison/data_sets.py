@@ -57,8 +57,8 @@ class JoinedComparison:
         if len(shared) < 2:
             listed = "; ".join(_lacking(label, reasons) for label, reasons in left_out.items())
             raise ConfigError(
-                f"{len(shared)} of {len(labels)} members have a result in every comparison, and two or more are needed "
-                f"({listed}). Give the same method the same label everywhere."
+                f"{len(shared)} of {len(labels)} members have a result in every comparison, and two"
+                f" or more are needed ({listed}). Give the same method the same label everywhere."
             )
         scores = np.array(
             [[one.studies[label].test_mean for label in shared] for one in comparisons]
@@ -76,7 +76,8 @@ class JoinedComparison:
     def table(self) -> pd.DataFrame:
         """Return the scores and ranks as a table with one row for each data set and method.
 
-        Columns ``data_set``, ``metric``, ``member``, ``score`` (mean over the outer folds) and ``rank``.
+        Columns ``data_set``, ``metric``, ``member``, ``score`` (mean over the outer folds) and
+        ``rank``.
         """
         import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
@@ -93,7 +94,9 @@ class JoinedComparison:
         return f"{len(self.labels)} methods on {len(self.names)} data sets"
 
     def text_table(self) -> TextTable:
-        """Return a row of strings for each method, the best first: its mean rank and its score on each data set."""
+        """Return a row of strings for each method, the best first: its mean rank and its score
+        on each data set.
+        """
         order = np.argsort(self.ranking.mean_ranks, kind="stable").tolist()
         rows = [
             [
@@ -108,7 +111,9 @@ class JoinedComparison:
         )
 
     def remarks(self) -> list[str]:
-        """Return sentences on the tests, or why there are none, and on what was left out or is not alike."""
+        """Return sentences on the tests, or why there are none, and on what was left out or is
+        not alike.
+        """
         ranking, lines = self.ranking, list(self.cautions)
         if ranking.reason:
             lines.append(
@@ -121,8 +126,8 @@ class JoinedComparison:
             lines.append(self._test())
             if not ranking.is_sign_test:
                 lines.append(
-                    f"By Nemenyi's test at {ranking.alpha:g} (q = {ranking.q:.3f}) only differences of mean ranks "
-                    f"above {ranking.critical_difference:.2f} can be seen."
+                    f"By Nemenyi's test at {ranking.alpha:g} (q = {ranking.q:.3f}) only differences"
+                    f" of mean ranks above {ranking.critical_difference:.2f} can be seen."
                 )
             if without := self._no_difference():
                 lines.append(f"{without}: do not tell pairs of methods apart by Nemenyi's test.")
@@ -182,12 +187,13 @@ class JoinedComparison:
             first, second = self.ranking.ranks.T
             runs = f"{(first < second).sum()}/{(first == second).sum()}/{(first > second).sum()}"
             return (
-                f"Exact sign test of two methods over {len(self.names)} data sets: {self.labels[0]} has won/tied/lost "
-                f"{runs}, p {p if p.startswith('<') else f'= {p}'}."
+                f"Exact sign test of two methods over {len(self.names)} data sets: {self.labels[0]}"
+                f" has won/tied/lost {runs}, p {p if p.startswith('<') else f'= {p}'}."
             )
         return (
-            f"Friedman's test over {len(self.names)} data sets: chi2 = {self.ranking.chi2:.2f}, "
-            f"{freedom} {'degree' if freedom == 1 else 'degrees'} of freedom, p {p if p.startswith('<') else f'= {p}'}."
+            f"Friedman's test over {len(self.names)} data sets: chi2 = {self.ranking.chi2:.2f},"
+            f" {freedom} {'degree' if freedom == 1 else 'degrees'} of freedom, p"
+            f" {p if p.startswith('<') else f'= {p}'}."
         )
 
     def _no_difference(self) -> str:
@@ -200,7 +206,9 @@ class JoinedComparison:
 
 
 def _names(comparisons: Sequence[ComparisonResult]) -> tuple[str, ...]:
-    """Names of the comparisons; those of their folders, or the whole paths, where two have the same name."""
+    """Names of the comparisons; those of their folders, or the whole paths, where two have the
+    same name.
+    """
     names, folders = [one.name for one in comparisons], [one.path.name for one in comparisons]
     taken = Counter(names) + Counter(folders)
     return tuple(
@@ -253,8 +261,8 @@ def _shared_files(named: Mapping[str, ComparisonResult]) -> Iterator[str]:
     for place, names in using.items():
         if len(names) > 1:
             yield (
-                f"{', '.join(names)} are parts of one data set, {place}: they are not independent, as ranks and tests "
-                "take them to be."
+                f"{', '.join(names)} are parts of one data set, {place}: they are not independent,"
+                " as ranks and tests take them to be."
             )
 
 
@@ -272,7 +280,7 @@ def _check_data_differ(comparisons: Sequence[ComparisonResult]) -> None:
         hashes = {study.stored.study.data_hash for study in one.studies.values()}
         if known := next((seen[data_hash] for data_hash in hashes if data_hash in seen), None):
             raise ConfigError(
-                f"{known} and {one.path} have the same data: ranks are taken over different data sets. Give each data "
-                "set once."
+                f"{known} and {one.path} have the same data: ranks are taken over different data"
+                " sets. Give each data set once."
             )
         seen |= dict.fromkeys(hashes, one.path)

@@ -53,7 +53,9 @@ def write_files(
     figure: Display | None,
     described: Mapping[str, Any],
 ) -> list[Path]:
-    """Write tables, text, figure and manifest; pictures of an earlier export are removed if there is no figure."""
+    """Write tables, text, figure and manifest; pictures of an earlier export are removed if
+    there is no figure.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -76,7 +78,9 @@ def write_files(
 
 
 def manifest(comparison: ComparisonResult) -> dict[str, Any]:
-    """Return the manifest of a comparison: its folds, and settings, versions, hashes and figures of each member."""
+    """Return the manifest of a comparison: its folds, and settings, versions, hashes and figures
+    of each member.
+    """
     folds, rows = comparison.folds, comparison.rows
     described = folds and {
         "names": list(folds.names),
@@ -91,10 +95,12 @@ def manifest(comparison: ComparisonResult) -> dict[str, Any]:
         "members": [
             _member_manifest(member, rows.get(member.label)) for member in comparison.members
         ],
-        "table": comparison.table()
-        .astype(object)
-        .where(lambda table: table.notna(), None)
-        .to_dict("records"),
+        "table": (
+            comparison.table()
+            .astype(object)
+            .where(lambda table: table.notna(), None)
+            .to_dict("records")
+        ),
     }
 
 
@@ -126,14 +132,18 @@ def _member_manifest(member: Member, row: MemberRow | None) -> dict[str, Any]:
 
 
 def write_comparison_report(comparison: ComparisonResult, path: str | Path | None = None) -> Path:
-    """Write the report of a comparison as one HTML file that needs no network, by default into its directory."""
+    """Write the report of a comparison as one HTML file that needs no network, by default into
+    its directory.
+    """
     html = render_page(page_of_comparison(comparison))
     target = StudyDirectory(comparison.path).report if path is None else path
     return write_result(target, html.encode("utf-8", "replace"))
 
 
 def page_of_comparison(comparison: ComparisonResult) -> Page:
-    """Return the contents of the report: the scores first, then every other table, a figure and how to read them."""
+    """Return the contents of the report: the scores first, then every other table, a figure and
+    how to read them.
+    """
     text = comparison_text(comparison)
     first, *others = text.tables
     scores = _table(first, "scores.csv", score_table(comparison))

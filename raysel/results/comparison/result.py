@@ -51,7 +51,8 @@ class ComparisonResult:
     reference : str
         Label of the member that the others are compared with.
     members : tuple of Member
-        Members in the order of the configuration, each with its ``label``, ``solver``, ``result`` and ``failure``.
+        Members in the order of the configuration, each with its ``label``, ``solver``, ``result``
+        and ``failure``.
     folds : OuterFolds or None
         Outer folds that the members share; None if no member has a result.
     """
@@ -66,15 +67,16 @@ class ComparisonResult:
     def open(cls, path: str | Path, *, trust: bool = False) -> Self:
         """Read a comparison from its directory, finished or not.
 
-        A member that failed, has not finished, or was scored on other folds or by another metric than the members
-        before it is kept without a result, and its ``failure`` says why.
+        A member that failed, has not finished, or was scored on other folds or by another metric
+        than the members before it is kept without a result, and its ``failure`` says why.
 
         Parameters
         ----------
         path : str or Path
             Directory of the comparison.
         trust : bool, default=False
-            Whether to read the members' models that this account has not signed, see `raysel.load_model`.
+            Whether to read the members' models that this account has not signed, see
+            `raysel.load_model`.
 
         Returns
         -------
@@ -153,15 +155,16 @@ class ComparisonResult:
         -------
         DataFrame
             Columns ``member``, ``solver``, ``test_<metric>`` and ``sd`` (over the outer folds),
-            ``test_<metric>/<task>`` if there are several tasks, ``<metric>`` and ``<metric>_sd`` for each further
-            metric, ``least_features`` and ``most_features`` (smallest and largest number of features that is chosen
-            on an outer fold, which the scores are of; missing where they are means over several numbers, or of no
-            number), ``top`` (number of features that the next three refer to), ``redundancy``, ``stability``,
-            ``stability_of_noise`` (of the F-test with permuted labels), ``configurations`` (largest number that was
-            tried for an outer fold), ``cpu_seconds`` (median of a winner's fit), ``difference`` to the reference,
-            ``lower`` and ``upper`` (its 95 % interval), ``p_plain`` and ``p_corrected`` (after Holm's correction),
-            ``won``, ``tied``, ``lost`` and ``note`` (limitations, or why there is no result). Values that there are
-            not are missing.
+            ``test_<metric>/<task>`` if there are several tasks, ``<metric>`` and ``<metric>_sd``
+            for each further metric, ``least_features`` and ``most_features`` (smallest and largest
+            number of features that is chosen on an outer fold, which the scores are of; missing
+            where they are means over several numbers, or of no number), ``top`` (number of features
+            that the next three refer to), ``redundancy``, ``stability``, ``stability_of_noise`` (of
+            the F-test with permuted labels), ``configurations`` (largest number that was tried for
+            an outer fold), ``cpu_seconds`` (median of a winner's fit), ``difference`` to the
+            reference, ``lower`` and ``upper`` (its 95 % interval), ``p_plain`` and ``p_corrected``
+            (after Holm's correction), ``won``, ``tied``, ``lost`` and ``note`` (limitations, or why
+            there is no result). Values that there are not are missing.
         """
         import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
@@ -209,8 +212,8 @@ class ComparisonResult:
 
     def __repr__(self) -> str:
         return (
-            f"ComparisonResult({self.name}, {len(self.finished)} of {len(self.members)} members finished, "
-            f"reference {self.reference})"
+            f"ComparisonResult({self.name}, {len(self.finished)} of {len(self.members)} members"
+            f" finished, reference {self.reference})"
         )
 
     def _repr_html_(self) -> str:
@@ -284,8 +287,8 @@ def _difference(pair: Pair) -> dict[str, Any]:
 def score_table(comparison: ComparisonResult) -> pd.DataFrame:
     """Return every test score of the winners as a table with one row a score.
 
-    Columns ``member``, ``outer_fold``, ``metric`` (that of the study, the further ones, and ``redundancy``),
-    ``n_features`` and ``task`` (missing where there is none), and ``score``.
+    Columns ``member``, ``outer_fold``, ``metric`` (that of the study, the further ones, and
+    ``redundancy``), ``n_features`` and ``task`` (missing where there is none), and ``score``.
     """
     import pandas as pd  # noqa: PLC0415
 
@@ -318,10 +321,11 @@ def score_table(comparison: ComparisonResult) -> pd.DataFrame:
 def pair_table(comparison: ComparisonResult) -> pd.DataFrame:
     """Return the paired tests against the reference as a table with one row a pair.
 
-    Columns ``member``, ``reference``, ``n_runs``, ``mean_difference`` and ``sd_difference`` (of the member's score
-    minus the reference's), ``won``, ``tied``, ``lost``, ``test_train_ratio``, ``main_test``, then for ``plain`` and
-    ``corrected`` each ``<test>_t``, ``<test>_p``, ``<test>_p_holm``, ``<test>_lower`` and ``<test>_upper`` (of the 95 %
-    interval), and ``reason`` why there is no test.
+    Columns ``member``, ``reference``, ``n_runs``, ``mean_difference`` and ``sd_difference`` (of the
+    member's score minus the reference's), ``won``, ``tied``, ``lost``, ``test_train_ratio``,
+    ``main_test``, then for ``plain`` and ``corrected`` each ``<test>_t``, ``<test>_p``,
+    ``<test>_p_holm``, ``<test>_lower`` and ``<test>_upper`` (of the 95 % interval), and ``reason``
+    why there is no test.
     """
     import pandas as pd  # noqa: PLC0415
 

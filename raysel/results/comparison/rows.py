@@ -52,17 +52,23 @@ class OuterFolds:
 
     @cached_property
     def are_draws(self) -> bool:
-        """Whether each repeat has one outer fold: a random draw of the training set (``cv.train_per_class``)."""
+        """Whether each repeat has one outer fold: a random draw of the training set
+        (``cv.train_per_class``).
+        """
         return set(Counter(self.repeats).values()) == {1}
 
     @cached_property
     def ratio(self) -> float:
-        """Number of test samples divided by the number of training samples, mean over the outer folds."""
+        """Number of test samples divided by the number of training samples, mean over the outer
+        folds.
+        """
         ratios = [len(test) / len(train) for train, test in zip(self.train, self.test, strict=True)]
         return sum(ratios) / len(ratios)
 
     def describe(self) -> str:
-        """Return number, kind and sizes of the folds, e.g. ``"5 outer folds (80 training and 20 test samples)"``."""
+        """Return number, kind and sizes of the folds, e.g. ``"5 outer folds (80 training and 20
+        test samples)"``.
+        """
         sizes = " and ".join(
             f"{number_range([len(rows) for rows in sets])} {what}"
             for sets, what in ((self.train, "training"), (self.test, "test"))
@@ -77,7 +83,9 @@ class OuterFolds:
 
     @property
     def are_repeated(self) -> bool:
-        """Whether every sample is tested more than once, in several repeats of a cross-validation."""
+        """Whether every sample is tested more than once, in several repeats of a
+        cross-validation.
+        """
         return not self.are_draws and len(set(self.repeats)) > 1
 
 
@@ -93,7 +101,8 @@ class MemberRow:
     @classmethod
     def of(cls, label: str, study: StudyResult, kinds: Sequence[str]) -> Self:
         """Compute the figures of a member."""
-        # One number for all members: stabilities of different numbers of features are not comparable.
+        # One number for all members: stabilities of different numbers of features are not
+        # comparable.
         listed = tuple(study.config["evaluation"].get("n_features") or ())
         return cls(
             label, Facts.of(study, default_n_selected(listed, len(study.feature_names))), kinds
@@ -101,7 +110,9 @@ class MemberRow:
 
     @cached_property
     def notes(self) -> dict[str, list[str]]:
-        """Limitations by what they belong to: ``member``, ``test``, ``tried``, or the name of a further metric."""
+        """Limitations by what they belong to: ``member``, ``test``, ``tried``, or the name of a
+        further metric.
+        """
         remarks = [
             remark
             for remark in self.facts.actions
@@ -117,7 +128,9 @@ class MemberRow:
 
     @cached_property
     def scores(self) -> FloatArray:
-        """Test score on each outer fold, shape (n_folds,), at the number of features that the inner scores choose."""
+        """Test score on each outer fold, shape (n_folds,), at the number of features that the
+        inner scores choose.
+        """
         return np.array(self.facts.test.values, dtype=np.float64)
 
     @cached_property
@@ -130,7 +143,9 @@ class MemberRow:
 
     @property
     def chosen(self) -> tuple[int, ...]:
-        """Number of features that the score of each outer fold is of; empty for a mean over several, or of none."""
+        """Number of features that the score of each outer fold is of; empty for a mean over
+        several, or of none.
+        """
         numbers = (refit.n_features for refit in self.facts.outer if self.facts.has_chosen_n)
         return tuple(n for n in numbers if n)
 
@@ -185,12 +200,16 @@ class Pair:
 
     @property
     def is_of_pool(self) -> bool:
-        """Whether the main test holds for these samples only, which it takes as the whole population."""
+        """Whether the main test holds for these samples only, which it takes as the whole
+        population.
+        """
         return self.main == "plain"
 
     @property
     def verdict(self) -> str:
-        """How the member compares by the main p value: ``better``, ``worse``, ``not distinguishable`` or ``equal``."""
+        """How the member compares by the main p value: ``better``, ``worse``, ``not
+        distinguishable`` or ``equal``.
+        """
         if self.test is None and not self.compared.differences.any():
             return "equal"
         if self.test is None or self.p[self.main] >= LEVEL:

@@ -69,7 +69,8 @@ def comparison_text(comparison: ComparisonResult) -> ComparisonText:
         title = f"Test {comparison.metric} of each task, mean ± SD over the {runs}"
         cells = [[_mean_and_sd(row.facts.by_task.get(task)) for task in tasks] for row in rows]
         tables.append(_by_method(title, [*tasks], rows, cells))
-    # Scores at each number of features that all members with such numbers have in common, if there are two of each.
+    # Scores at each number of features that all members with such numbers have in common, if there
+    # are two of each.
     scored = [row for row in rows if row.by_n]
     common = sorted(set.intersection(*(set(row.by_n) for row in scored))) if scored else []
     if len(scored) > 1 and len(common) > 1:
@@ -132,7 +133,8 @@ def _stability(agreement: Agreement | None, notes: _Notes) -> str:
         return NONE
     if reason := agreement.stability.reason:
         return NONE + notes.mark([f"the stability is undefined: {reason}"])
-    return f"{agreement.stability.value:.2f}{f' ({agreement.noise.mean:.2f})' if agreement.noise else ''}"
+    noise = f" ({agreement.noise.mean:.2f})" if agreement.noise else ""
+    return f"{agreement.stability.value:.2f}{noise}"
 
 
 def _verdict_sentence(comparison: ComparisonResult, pair: Pair) -> str:
@@ -199,7 +201,10 @@ def _remarks(comparison: ComparisonResult, rows: Sequence[MemberRow]) -> Iterato
     for text, labels in _grouped((_scoring(row.facts), row.label) for row in rows).items():
         yield f"Scores of {_named(labels, rows)}: {text}"
     if any(row.redundancy is not None for row in rows):
-        yield "RED is redundancy, the mean absolute correlation of two of the features that count for stability."
+        yield (
+            "RED is redundancy, the mean absolute correlation of two of the features that count for"
+            " stability."
+        )
     if tops := [(row.facts.top, row.label) for row in rows if row.facts.agreement]:
         yield "Stability is Nogueira's: 1 if all outer folds select the same features."
         yield "In brackets stands the stability of the F-test with permuted labels."
@@ -207,11 +212,17 @@ def _remarks(comparison: ComparisonResult, rows: Sequence[MemberRow]) -> Iterato
             yield f"Stability is of the top {top} features ({_named(labels, rows)})."
         yield "This number is the middle one of evaluation.n_features, or a tenth of all features."
     if any(row.cpu_seconds is not None for row in rows):
-        yield "CPU s a fit is the winner's CPU time without its search, the median over the outer folds."
+        yield (
+            "CPU s a fit is the winner's CPU time without its search, the median over the outer"
+            " folds."
+        )
     if comparison.pairs:
         yield from _test_remarks(comparison, comparison.pairs)
     elif rows and comparison.reference not in comparison.rows:
-        yield f"There are no differences and no tests: the reference, {comparison.reference}, has no result."
+        yield (
+            f"There are no differences and no tests: the reference, {comparison.reference}, has no"
+            " result."
+        )
 
 
 def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> Iterator[str]:
@@ -229,19 +240,29 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
         if folds.ratio >= 1:
             yield "With at least as many test as training samples it has next to no power."
     else:
-        yield f"Intervals and p (corrected) are those of the corrected resampled t-test over {runs} (Nadeau & Bengio)."
+        yield (
+            f"Intervals and p (corrected) are those of the corrected resampled t-test over {runs}"
+            " (Nadeau & Bengio)."
+        )
         yield "It allows for training sets that overlap; p (plain), of the paired t-test, does not."
         if folds.are_repeated:
             yield "p (plain) is far too small here, because the folds are repeated."
-            yield "Over 5 x 5 folds of 40 simulated samples p (corrected) was at most .05 for 3 to 5 % of equal methods."
-    # Holm's correction tells every difference that the level divided by the number of tests would tell.
+            yield (
+                "Over 5 x 5 folds of 40 simulated samples p (corrected) was at most .05 for 3 to 5"
+                " % of equal methods."
+            )
+    # Holm's correction tells every difference that the level divided by the number of tests would
+    # tell.
     tests = (pair.test for pair in pairs.values() if pair.verdict == "not distinguishable")
     n_folds = len(next(iter(pairs.values())).compared.differences)
     yield from short_remarks(
         few_folds_remarks(tests, n_folds, of_draws=folds.are_draws, level=LEVEL / n_tests)
     )
     if n_tests > 1:
-        yield f"All p values are after Holm's correction for {n_tests} tests; tests.csv has them without it too."
+        yield (
+            f"All p values are after Holm's correction for {n_tests} tests; tests.csv has them"
+            " without it too."
+        )
         yield "The intervals are not adjusted."
 
 

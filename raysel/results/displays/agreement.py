@@ -1,4 +1,6 @@
-"""Figures of the agreement of the outer folds: ranks of the best features, and stability over their number."""
+"""Figures of the agreement of the outer folds: ranks of the best features, and stability over
+their number.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ class FoldRanks(StudyDisplay):
 
     #: Names of all features, in the order of the table.
     features: Sequence[str]
-    #: Ranks in each outer fold, NaN where a feature has no score, in the same order; shape (n_folds, n_features).
+    #: Ranks in each outer fold, NaN where a feature has no score, in the same order; shape
+    #: (n_folds, n_features).
     ranks: FloatArray
     fold_names: Sequence[str]
     #: Number of best features that each fold selects.
@@ -84,8 +87,8 @@ class FoldRanks(StudyDisplay):
     def caption(self) -> str:
         dash = "; a dash: no score" if np.isnan(self._shown).any() else ""
         return (
-            f"Rank of the first {self.n_shown} features of the consensus in the winner of each outer fold; grey: not among "
-            f"that fold's best {self.n_selected}{dash}."
+            f"Rank of the first {self.n_shown} features of the consensus in the winner of each"
+            f" outer fold; grey: not among that fold's best {self.n_selected}{dash}."
         )
 
     def frame(self) -> pd.DataFrame:
@@ -117,7 +120,9 @@ class FoldRanks(StudyDisplay):
 
 @dataclass(frozen=True, eq=False)
 class StabilityCurve(StudyDisplay):
-    """Stability of the outer folds' best features over their number, beside that of permuted labels."""
+    """Stability of the outer folds' best features over their number, beside that of permuted
+    labels.
+    """
 
     key = "stability"
     table = "stability"
@@ -126,7 +131,8 @@ class StabilityCurve(StudyDisplay):
     lacks = "has no stability: there is one outer fold, or every fold selects all or no features."
     size = (5.4, 3.3)
 
-    #: Columns ``n_features``, ``stability``, ``noise``, ``noise_lowest``, ``noise_highest``, ``undefined_because``.
+    #: Columns ``n_features``, ``stability``, ``noise``, ``noise_lowest``, ``noise_highest``,
+    #: ``undefined_because``.
     curve: pd.DataFrame
     n_folds: int
     #: Number of features of the final model; None if there is none.
@@ -136,7 +142,9 @@ class StabilityCurve(StudyDisplay):
     def from_result(
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
-        """Show the stability of a study that ranks features, if it is defined for a number of features."""
+        """Show the stability of a study that ranks features, if it is defined for a number of
+        features.
+        """
         if (
             not result.ranks_features
             or not (curve := result.stability_curve())["stability"].notna().any()
@@ -155,9 +163,11 @@ class StabilityCurve(StudyDisplay):
         noise = "The stability of noise was not recorded."
         if self._has_noise:
             noise = "Grey: mean and range of the F-test on the same folds with permuted labels."
+        dashed = f" Dashed: the {self.chosen} best of the final model." if self.chosen else ""
         return (
-            f"Stability of the best N features over {self.n_folds} overlapping outer folds by N (1: the same ones). "
-            f"{noise}{f' Dashed: the {self.chosen} best of the final model.' if self.chosen else ''}"
+            f"Stability of the best N features over {self.n_folds} overlapping outer folds by N (1:"
+            " the same ones). "
+            f"{noise}{dashed}"
         )
 
     def frame(self) -> pd.DataFrame:

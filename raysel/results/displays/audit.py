@@ -1,4 +1,6 @@
-"""Figure of an audit: careless and honest score on true labels, and beside them on permuted ones."""
+"""Figure of an audit: careless and honest score on true labels, and beside them on permuted
+ones.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,8 @@ class AuditScores(Display):
     @property
     def caption(self) -> str:
         return (
-            f"{self.sentence} Thin marks: outer folds, and single permutations; thick ones their means; bar: 95 % "
-            "interval of the honest score; dotted line: chance."
+            f"{self.sentence} Thin marks: outer folds, and single permutations; thick ones their"
+            " means; bar: 95 % interval of the honest score; dotted line: chance."
         )
 
     def frame(self) -> pd.DataFrame:

@@ -1,4 +1,6 @@
-"""Figures of a ranking as bars: scores and fold ranks of the best features, and what each modality has of them."""
+"""Figures of a ranking as bars: scores and fold ranks of the best features, and what each
+modality has of them.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +58,9 @@ class ScoreBars(RankingPanel):
     def caption(self) -> str:
         ranking = self.ranking
         return (
-            f"Scores of the {len(self._shown)} best features{self._of} in {ranking.source}; the colour is the number "
-            f"of the {ranking.n_folds} outer folds that select a feature among their best {ranking.n_selected}."
+            f"Scores of the {len(self._shown)} best features{self._of} in {ranking.source}; the"
+            f" colour is the number of the {ranking.n_folds} outer folds that select a feature"
+            f" among their best {ranking.n_selected}."
         )
 
     def frame(self) -> pd.DataFrame:
@@ -104,8 +107,9 @@ class FoldRankBars(ScoreBars):
     def caption(self) -> str:
         n, ranking = len(self._shown), self.ranking
         return (
-            f"Ranks of the {n} best features{self._of} in the winners of the {ranking.n_folds} outer folds, with "
-            f"median and range; the line is behind rank {ranking.n_selected}, the last that counts."
+            f"Ranks of the {n} best features{self._of} in the winners of the {ranking.n_folds}"
+            f" outer folds, with median and range; the line is behind rank {ranking.n_selected},"
+            " the last that counts."
         )
 
     def frame(self) -> pd.DataFrame:
@@ -168,9 +172,9 @@ class PartCounts(RankingPanel):
     @property
     def caption(self) -> str:
         return (
-            f"Number of each {self.ranking.part_axis}'s features among the best {self.ranking.n_selected}: in "
-            f"{self.ranking.source} and in each outer fold; the line is the number expected if features were drawn at "
-            "random, in proportion to its width."
+            f"Number of each {self.ranking.part_axis}'s features among the best"
+            f" {self.ranking.n_selected}: in {self.ranking.source} and in each outer fold; the line"
+            " is the number expected if features were drawn at random, in proportion to its width."
         )
 
     def frame(self) -> pd.DataFrame:

@@ -1,4 +1,6 @@
-"""Figure of a comparison: curves over the numbers of features, scores of the runs, differences to the reference."""
+"""Figure of a comparison: curves over the numbers of features, scores of the runs, differences
+to the reference.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from raysel.results.comparison.result import ComparisonResult
 from raysel.results.displays import drawing
 from raysel.results.displays.display import Display
 
-# Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell them apart in grey.
+# Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell
+# them apart in grey.
 _COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _INTERVAL = "#8fc1e3"
@@ -46,8 +49,8 @@ class ShownMember:
     label: str
     #: Test score of each run; shape (n_runs,).
     scores: FloatArray
-    #: Test scores for each number of features; empty if the member is not scored by numbers of features;
-    #: each (n_runs,).
+    #: Test scores for each number of features; empty if the member is not scored by numbers of
+    #: features; each (n_runs,).
     by_n: Mapping[int, FloatArray]
     difference: tuple[float, float, float] | None
 
@@ -56,9 +59,10 @@ class ShownMember:
 class ComparisonFigure(Display):
     """Scores of the members of a comparison, and their differences to the reference.
 
-    If members are scored at two or more numbers of features, a panel shows their mean test scores as curves with the
-    standard deviation over the runs, and all other members as horizontal lines. Below, a row for each member, the best
-    first, shows its score in every run, their mean and standard deviation, and the difference to the reference.
+    If members are scored at two or more numbers of features, a panel shows their mean test scores
+    as curves with the standard deviation over the runs, and all other members as horizontal lines.
+    Below, a row for each member, the best first, shows its score in every run, their mean and
+    standard deviation, and the difference to the reference.
     """
 
     key = "comparison"
@@ -107,8 +111,8 @@ class ComparisonFigure(Display):
     def caption(self) -> str:
         curves = " Curves: means by the number of features." if self._has_curves else ""
         return (
-            f"Test {self.metric} of the methods over {self.runs}, each run a point, with mean and SD, and their "
-            f"differences to {self.reference}.{curves}"
+            f"Test {self.metric} of the methods over {self.runs}, each run a point, with mean and"
+            f" SD, and their differences to {self.reference}.{curves}"
         )
 
     @property

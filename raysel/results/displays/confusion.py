@@ -1,4 +1,6 @@
-"""Figures of the confusion of the classes, or of the errors of each label, on the outer folds' test samples."""
+"""Figures of the confusion of the classes, or of the errors of each label, on the outer folds'
+test samples.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,10 @@ class Confusion(StudyDisplay):
             return None
         note = ""
         if result.n_features and not result.facts.has_chosen_n:
-            note = " The models are those of each fold's chosen N; the study's score is a mean over several N."
+            note = (
+                " The models are those of each fold's chosen N; the study's score is a mean over"
+                " several N."
+            )
         return cls(result.name, counts, _names(result, len(counts)), len(result.outer), note)
 
     @property
@@ -56,8 +61,8 @@ class Confusion(StudyDisplay):
         right, n = int(np.trace(self.counts)), int(self.counts.sum())
         worst = f" Most often confused: {pairs}." if (pairs := self._most_confused()) else ""
         return (
-            f"Number of test samples by true and predicted class, {_over(self.n_folds)}: {right} of {n} are right. The "
-            f"colour is the share of a true class.{worst}{self.note}"
+            f"Number of test samples by true and predicted class, {_over(self.n_folds)}: {right} of"
+            f" {n} are right. The colour is the share of a true class.{worst}{self.note}"
         )
 
     @property
@@ -74,7 +79,9 @@ class Confusion(StudyDisplay):
 
     @property
     def shares(self) -> FloatArray:
-        """Share of each predicted class among a true class's samples; 0 for a class without samples."""
+        """Share of each predicted class among a true class's samples; 0 for a class without
+        samples.
+        """
         return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
 
     def frame(self) -> pd.DataFrame:
@@ -114,7 +121,9 @@ class Confusion(StudyDisplay):
 
 @dataclass(frozen=True, eq=False)
 class LabelErrors(StudyDisplay):
-    """Samples with each label that are found or missed, and false alarms, with precision and recall."""
+    """Samples with each label that are found or missed, and false alarms, with precision and
+    recall.
+    """
 
     key = "confusion"
     table = "confusion"
@@ -122,7 +131,8 @@ class LabelErrors(StudyDisplay):
     what = "errors of each label"
     lacks = _LACKS
 
-    #: True negatives, false positives, false negatives and true positives of each label, shape (n_labels, 4).
+    #: True negatives, false positives, false negatives and true positives of each label, shape
+    #: (n_labels, 4).
     counts: IntArray
     labels: Sequence[str]
     n_folds: int
@@ -140,9 +150,10 @@ class LabelErrors(StudyDisplay):
     def caption(self) -> str:
         n = int(self.counts[0].sum())
         return (
-            "Test samples with each label that are found or missed, and false alarms (to the left), "
-            f"{_over(self.n_folds)}, {n} samples for each label. Precision: share of true ones among the samples "
-            "predicted to have the label. Recall: share of found ones among those that have it."
+            "Test samples with each label that are found or missed, and false alarms (to the"
+            f" left), {_over(self.n_folds)}, {n} samples for each label. Precision: share of true"
+            " ones among the samples predicted to have the label. Recall: share of found ones"
+            " among those that have it."
         )
 
     @property
@@ -150,7 +161,9 @@ class LabelErrors(StudyDisplay):
         return 5.6, 0.22 * len(self.labels) + 0.95
 
     def rates(self) -> tuple[FloatArray, FloatArray]:
-        """Return precision and recall of each label; NaN where it is never predicted, or no sample has it."""
+        """Return precision and recall of each label; NaN where it is never predicted, or no
+        sample has it.
+        """
         _, alarms, missed, hits = self.counts.T
         with np.errstate(invalid="ignore"):  # 0 / 0 is NaN
             return hits / (hits + alarms), hits / (hits + missed)

@@ -47,7 +47,9 @@ class ObjectiveCurves(StudyDisplay):
     def from_result(
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
-        """Show the objective of a study's configurations, finished or not, if the method has one."""
+        """Show the objective of a study's configurations, finished or not, if the method has
+        one.
+        """
         records = sorted(result.records, key=lambda record: record.id)
         curves = {record.id: curve for record in records if (curve := record.objective_curve())}
         final = result.stored.refits.get(FINAL)

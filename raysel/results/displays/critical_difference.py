@@ -1,4 +1,6 @@
-"""Critical-difference diagram: mean ranks of methods over data sets, with bars that join those that do not differ."""
+"""Critical-difference diagram: mean ranks of methods over data sets, with bars that join those
+that do not differ.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ _BAR = 0.13  # distance of two bars
 class RankDiagram(Display):
     """Critical-difference diagram as Demsar (2006) has it.
 
-    The axis shows mean ranks, the best on the left. Methods that a bar joins do not differ by Nemenyi's test; the bar
-    above the axis is as long as the critical difference.
+    The axis shows mean ranks, the best on the left. Methods that a bar joins do not differ by
+    Nemenyi's test; the bar above the axis is as long as the critical difference.
     """
 
     key = "ranks"
@@ -120,7 +122,9 @@ def _width(text: str) -> float:
 def _axis(
     names: Sequence[str], mean_ranks: FloatArray, order: Sequence[int], on_left: int
 ) -> tuple[float, float]:
-    """Longest axis, as the places of its ends, on which no line to a label goes through that label."""
+    """Longest axis, as the places of its ends, on which no line to a label goes through that
+    label.
+    """
     widths = np.array(
         [_width(_text(names[i], mean_ranks[i], place < on_left)) for place, i in enumerate(order)]
     )
@@ -141,7 +145,9 @@ def _axis(
 
 
 def _draw_critical_difference(ax: Axes, start: float, end: float, y: float, value: float) -> None:
-    """Draw a bar as long as the critical difference; where it is longer than the figure, write it only."""
+    """Draw a bar as long as the critical difference; where it is longer than the figure, write
+    it only.
+    """
     text = f"critical difference {value:.2f}"
     if end > _WIDTH - 0.1:
         ax.text(start, y, f"{text}: longer than the axis", fontsize=_SMALL, va="center")

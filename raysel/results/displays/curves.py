@@ -1,4 +1,6 @@
-"""Curves of the classes' outputs on the outer folds' test samples: ROC, precision and recall, calibration."""
+"""Curves of the classes' outputs on the outer folds' test samples: ROC, precision and recall,
+calibration.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,17 @@ from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
 from raysel.results.numbers import StudyNumbers
 
-#: Classes, or labels, that are drawn at most: those with the most samples, of equally many the first.
+#: Classes, or labels, that are drawn at most: those with the most samples, of equally many the
+#: first.
 _MOST_CLASSES = 6
 _COLOURS = (drawing.BLUE, drawing.OUTLINE, drawing.GREEN, drawing.PINK, drawing.SKY, "0.35")
 _BINS = 10
 
 
 class Samples(NamedTuple):
-    """Test samples of one class against the rest: which are of it, and what the model gives for it."""
+    """Test samples of one class against the rest: which are of it, and what the model gives for
+    it.
+    """
 
     #: Name of the fold.
     of: str
@@ -53,7 +58,9 @@ class Samples(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _ClassCurves(StudyDisplay):
-    """One curve for each class, or label, against the rest: each fold thin, all samples pooled bold."""
+    """One curve for each class, or label, against the rest: each fold thin, all samples pooled
+    bold.
+    """
 
     section = "confusion"
     size = (4.9, 4.1)
@@ -147,15 +154,16 @@ class _ClassCurves(StudyDisplay):
             name = short(next(iter(self.samples)), 24)
             what = f"{self.shows} of the {kind} {name}, the positive one"
         else:
-            what = f"{self.shows} of each {kind} {'' if self.has_labels else 'against the rest '}".rstrip()
+            against = "" if self.has_labels else " against the rest"
+            what = f"{self.shows} of each {kind}{against}"
         drawn, of = len(self.samples), self.n_classes
         left_out = "" if drawn == of else f" Drawn are {drawn} of {of}; no other has more samples."
         n_folds = len(next(iter(self.samples.values())))
         thin = "thin lines are the folds, bold ones" if self.draws_folds else "the lines are of"
         return (
-            f"{what}, on the test samples of {n_folds} outer folds, which neither fit nor choice has seen: {thin} all "
-            f"{n} samples, as if the {self._output} of the folds' models were of one scale. {self.summary}, mean ± SD "
-            f"over the folds: {self._figures()}.{left_out}"
+            f"{what}, on the test samples of {n_folds} outer folds, which neither fit nor choice"
+            f" has seen: {thin} all {n} samples, as if the {self._output} of the folds' models were"
+            f" of one scale. {self.summary}, mean ± SD over the folds: {self._figures()}.{left_out}"
         )
 
     def _figures(self) -> str:

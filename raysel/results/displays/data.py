@@ -1,4 +1,6 @@
-"""Figures of the data before scaling: images of classes, samples and means, ranges of columns and modalities."""
+"""Figures of the data before scaling: images of classes, samples and means, ranges of columns
+and modalities.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ class DataPart(Display):
 
 @dataclass(frozen=True, eq=False)
 class Images(DataPart):
-    """Images of one shape, all drawn in the same greys, the smallest value black and the largest white."""
+    """Images of one shape, all drawn in the same greys, the smallest value black and the largest
+    white.
+    """
 
     about: str
     captions: Sequence[str]
@@ -79,7 +83,9 @@ class Images(DataPart):
 
     @property
     def _tile(self) -> tuple[float, float]:
-        """Height of an image, within bounds that keep narrow images visible, and of its caption, in inches."""
+        """Height of an image, within bounds that keep narrow images visible, and of its caption,
+        in inches.
+        """
         height, width = self.images.shape[1:]
         lines = any(len(caption) > _LETTERS for caption in self.captions)
         return _SIDE * float(np.clip(height / width, 0.25, 2.0)), _CAPTION + _LINE * lines
@@ -135,7 +141,9 @@ class Images(DataPart):
 
 @dataclass(frozen=True, eq=False)
 class Ranges(DataPart):
-    """Distribution of the values of columns, modalities or other parts, each drawn over its own range."""
+    """Distribution of the values of columns, modalities or other parts, each drawn over its own
+    range.
+    """
 
     title_end = ","
 
@@ -151,9 +159,10 @@ class Ranges(DataPart):
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
-        return _WIDTH, 0.2 * -(-(2 + len(self.classes)) // 3) + _ROW * max(
-            2, len(self.names)
-        ) + 0.15
+        return (
+            _WIDTH,
+            0.2 * -(-(2 + len(self.classes)) // 3) + _ROW * max(2, len(self.names)) + 0.15,
+        )
 
     def frame(self) -> pd.DataFrame:
         heads = ["smallest", "lower_quartile", "median", "upper_quartile", "largest"]
@@ -312,7 +321,10 @@ class ModalityRanges(StudyDisplay):
 
     @property
     def caption(self) -> str:
-        return f"Values of each modality over all {self.n_samples} samples, before scaling: smallest, mean and largest."
+        return (
+            f"Values of each modality over all {self.n_samples} samples, before scaling: smallest,"
+            " mean and largest."
+        )
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]

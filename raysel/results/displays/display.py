@@ -1,4 +1,6 @@
-"""Base of the displays: each is one figure with its data, its table, its drawing on axes, its caption and its files."""
+"""Base of the displays: each is one figure with its data, its table, its drawing on axes, its
+caption and its files.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ _DRAWING: Any = {
     "legend.fontsize": SMALL,
 }
 _DPI = 150  # dots per inch of a PNG
-#: Text stays text (searchable, editable) in SVG and PDF; ids in SVG are random unless their hash has a fixed salt.
+#: Text stays text (searchable, editable) in SVG and PDF; ids in SVG are random unless their hash
+#: has a fixed salt.
 _WRITING = {
     "svg.hashsalt": "raysel",
     "svg.fonttype": "none",
@@ -202,7 +205,9 @@ def labelled_table(
 
 @dataclass(frozen=True, eq=False)
 class StudyDisplay(Display):
-    """Figure of a study; the list in `raysel.results.displays.registry` is what report, files and plots show."""
+    """Figure of a study; the list in `raysel.results.displays.registry` is what report, files
+    and plots show.
+    """
 
     #: What the figure shows, in its title after the study's name.
     what = ""
@@ -223,7 +228,9 @@ class StudyDisplay(Display):
     def from_result(
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
-        """Return the figure of a study, or of one of its rankings; None if the study lacks the data."""
+        """Return the figure of a study, or of one of its rankings; None if the study lacks the
+        data.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +294,8 @@ def _write_head(
 def write_figure(figure: Figure, path: str | Path) -> Path:
     """Write a figure as PNG, SVG or PDF; the same figure gives the same bytes.
 
-    Text stays text in SVG and PDF. Letters that the font lacks are taken from another installed font if one has them.
+    Text stays text in SVG and PDF. Letters that the font lacks are taken from another installed
+    font if one has them.
     """
     kind = Path(path).suffix.removeprefix(".")
     image = io.BytesIO()
@@ -305,7 +313,9 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
 
 
 def lay_out(figure: Figure) -> None:
-    """Place the parts of a figure once for all its files; `savefig` would draw the figure twice for each."""
+    """Place the parts of a figure once for all its files; `savefig` would draw the figure twice
+    for each.
+    """
     if engine := figure.get_layout_engine():
         figure.set_dpi(_DPI)
         engine.execute(figure)
@@ -313,7 +323,9 @@ def lay_out(figure: Figure) -> None:
 
 
 def _more_fonts(figure: Figure) -> list[str]:
-    """Families of installed fonts that have the letters of the figure which the default font lacks."""
+    """Families of installed fonts that have the letters of the figure which the default font
+    lacks.
+    """
     letters = {
         c for text in figure.findobj(Text) if isinstance(text, Text) for c in text.get_text()
     }

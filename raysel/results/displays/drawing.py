@@ -23,7 +23,8 @@ OUTLINE = "#d95f02"  # distinct from all blues, also with colour blindness
 BLUE = "#08519c"
 WARNING = "#a63603"
 EMPTY = "0.90"
-# Okabe and Ito's colours, distinct with colour blindness; dashes and markers tell them apart in grey.
+# Okabe and Ito's colours, distinct with colour blindness; dashes and markers tell them apart in
+# grey.
 GREEN, PINK, SKY = "#009e73", "#a0457e", "#56b4e9"
 
 WIDTH = 5.6  # inches, as all sizes here; on a phone the text remains readable
@@ -51,7 +52,9 @@ def name_rows(ax: Axes, names: Sequence[str], longest: int = 28, margin: float =
 
 
 def add_legend(ax: Axes, *, right: bool = False, **settings: Any) -> None:
-    """Draw a legend without frame above the axes, from their left or to their right end; no label is a formula."""
+    """Draw a legend without frame above the axes, from their left or to their right end; no
+    label is a formula.
+    """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
@@ -103,7 +106,9 @@ def add_fold_bar(ax: Axes, mappable: ScalarMappable, n_folds: int, height: float
 
 
 def readable(name: str) -> str:
-    """Return the name of a metric or reference as figures show it, e.g. ``"F-test"`` for ``"f_test"``."""
+    """Return the name of a metric or reference as figures show it, e.g. ``"F-test"`` for
+    ``"f_test"``.
+    """
     return {"f_test": "F-test"}.get(name, spaced(name))
 
 
@@ -114,7 +119,9 @@ def scale_numbers(ax: Axes, numbers: Sequence[int]) -> None:
 
 
 def scale_by_logarithm(ax: Axes, side: Literal["x", "y"], values: FloatArray) -> None:
-    """Make an axis logarithmic; matplotlib's limits of values near the largest number are infinite."""
+    """Make an axis logarithmic; matplotlib's limits of values near the largest number are
+    infinite.
+    """
     low, high = np.log10([values.min(), values.max()])
     margin = 0.05 * (high - low)
     limits = 10.0 ** np.clip([low - margin, high + margin], -307, 308)
@@ -122,7 +129,9 @@ def scale_by_logarithm(ax: Axes, side: Literal["x", "y"], values: FloatArray) ->
 
 
 def set_ticks(ax: Axes, numbers: Sequence[int]) -> None:
-    """Label numbers on the x axis as far as their labels do not overlap; the first and the last are kept."""
+    """Label numbers on the x axis as far as their labels do not overlap; the first and the last
+    are kept.
+    """
     places = np.log(numbers) if ax.get_xscale() == "log" else np.array(numbers, dtype=float)
     places = (places - places[0]) / (np.ptp(places) or 1.0)
     room = [_DIGIT * (len(str(n)) + 1) for n in numbers]
@@ -155,7 +164,9 @@ def write_cells(
 
 
 def spread_out(wanted: FloatArray, least: float, height: float) -> FloatArray:
-    """Move places as little as needed so that no two are nearer than ``least``, in the same order."""
+    """Move places as little as needed so that no two are nearer than ``least``, in the same
+    order.
+    """
     order = np.argsort(wanted, kind="stable")
     # Places less the room that those below need must not fall: this is isotonic regression.
     room = least * np.arange(len(wanted))

@@ -1,4 +1,6 @@
-"""Images and volumes in a plane, and maps of the scores of their cells and of the outer folds that select each."""
+"""Images and volumes in a plane, and maps of the scores of their cells and of the outer folds
+that select each.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ _LARGEST = (3.9, 5.2)  # inches of a plane
 _TITLE, _GAP = 0.22, 0.1  # inches: height of the title of a slice, and width between two slices
 _LEAST = 1.1  # inches of the shorter side of a map
 _LABELS = (1.3, 0.55)  # inches of the colour bar and the axes' labels
-_DARKEST = 0.7  # grey of the background's darkest cell: light, so that a colour is nearly that of the colour bar
+# grey of the background's darkest cell: light, so that a colour is nearly that of the colour bar
+_DARKEST = 0.7
 _SCORES_ALPHA, _COUNTS_ALPHA = (
     (0.5, 0.95),
     0.85,
@@ -47,7 +50,8 @@ Ticks = tuple[Sequence[float], Sequence[str]]
 class Plane:
     """Arrangement of the cells of a sample in a plane."""
 
-    #: Cell of the sample's array, counted in C order, at each place; -1 between slices; shape (height, width).
+    #: Cell of the sample's array, counted in C order, at each place; -1 between slices; shape
+    #: (height, width).
     cells: IntArray
     #: Feature at each place; -1 between slices and outside a mask; shape (height, width).
     features: IntArray
@@ -59,7 +63,9 @@ class Plane:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height in inches of a figure of the plane with its labels; narrow planes are stretched."""
+        """Width and height in inches of a figure of the plane with its labels; narrow planes are
+        stretched.
+        """
         rows, columns = self.cells.shape
         scale = min(self.largest[0] / columns, self.largest[1] / rows)
         return max(scale * columns, _LEAST) + _LABELS[0], max(scale * rows, _LEAST) + _LABELS[1]
@@ -118,9 +124,11 @@ class Plane:
 def make_plane(
     layout: Layout, weights: FloatArray | None = None, largest: tuple[float, float] = _LARGEST
 ) -> Plane | None:
-    """Arrange the cells of images or volumes in a plane of at most the given inches; None for other samples.
+    """Arrange the cells of images or volumes in a plane of at most the given inches; None for other
+    samples.
 
-    Of volumes in space with many slices the 12 with the highest weights are shown, of others 16, evenly spread.
+    Of volumes in space with many slices the 12 with the highest weights are shown, of others 16,
+    evenly spread.
     """
     if not layout.is_image:
         return None
@@ -134,8 +142,8 @@ def make_plane(
 def _slices(
     features: IntArray, layout: Layout, weights: FloatArray | None, largest: tuple[float, float]
 ) -> Plane:
-    # In space the first other axis runs to the right and the second upwards; else the first runs down and the second to
-    # the right, as in a matrix.
+    # In space the first other axis runs to the right and the second upwards; else the first runs
+    # down and the second to the right, as in a matrix.
     in_space, along, axes = layout.affine is not None, layout.slice_axis, layout.axes()
     labels = layout.axis_labels()
     others = [axis for axis in range(3) if axis != along]
@@ -211,7 +219,9 @@ def _ends(starts: Sequence[int], indices: IntArray) -> Ticks:
 
 @dataclass(frozen=True, eq=False)
 class ScoreMap(RankingPanel):
-    """Scores of the cells of one task, over an image if there is one; the selected cells are outlined."""
+    """Scores of the cells of one task, over an image if there is one; the selected cells are
+    outlined.
+    """
 
     whole_table = "ranking/ranking.csv"
 
@@ -238,8 +248,8 @@ class ScoreMap(RankingPanel):
     def caption(self) -> str:
         constant = " Hatched: constant." if self.ranking.constant.any() else ""
         return (
-            f"Scores of the features{self._of} in {self.ranking.source}{self._over}; {self._outlined}. Cells without "
-            f"colour have no score.{constant}{self._about}"
+            f"Scores of the features{self._of} in {self.ranking.source}{self._over};"
+            f" {self._outlined}. Cells without colour have no score.{constant}{self._about}"
         )
 
     @property
@@ -281,7 +291,9 @@ class ScoreMap(RankingPanel):
         drawing.add_colour_bar(ax, image, "score")
 
     def _draw_background(self, ax: Axes) -> None:
-        """Draw the image in greys, light enough that the colours above it can be read, or a light grey without one."""
+        """Draw the image in greys, light enough that the colours above it can be read, or a
+        light grey without one.
+        """
         self.plane.label(ax)
         inside = self.plane.inside
         if self.background is not None:
@@ -319,8 +331,8 @@ class SelectionMap(ScoreMap):
     def caption(self) -> str:
         ranking = self.ranking
         return (
-            f"Number of the {ranking.n_folds} outer folds that select each feature{self._of} among their best "
-            f"{ranking.n_selected}{self._over}; {self._outlined}.{self._about}"
+            f"Number of the {ranking.n_folds} outer folds that select each feature{self._of} among"
+            f" their best {ranking.n_selected}{self._over}; {self._outlined}.{self._about}"
         )
 
     def draw(self, ax: Axes) -> None:
@@ -357,13 +369,16 @@ class ScoreMaxima(RankingPanel):
     @property
     def caption(self) -> str:
         return (
-            f"Highest score of the features{self._of} in {self.ranking.source} at each place of two axes, the first "
-            "down and the second across, over all other axes; outlined: places of its best features."
+            f"Highest score of the features{self._of} in {self.ranking.source} at each place of two"
+            " axes, the first down and the second across, over all other axes; outlined: places of"
+            " its best features."
         )
 
     @property
     def _tiles(self) -> tuple[Plane, FloatArray, BoolArray]:
-        """Tiles of all pairs of axes, side by side in rows, with their highest scores and whether one is selected."""
+        """Tiles of all pairs of axes, side by side in rows, with their highest scores and
+        whether one is selected.
+        """
         names = self.layout.axes()
         scores = np.asarray(self.layout.arranged(self.ranking.usable_scores), dtype=np.float64)
         selected = self.layout.arranged(self.ranking.selected, outside=False)

@@ -1,4 +1,6 @@
-"""Figures of predicted quantities, against the true ones and what is left of them, on the outer test samples."""
+"""Figures of predicted quantities, against the true ones and what is left of them, on the outer
+test samples.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,8 @@ class Predictions(StudyDisplay):
             else ""
         )
         return (
-            f"{n} test samples of the {n_folds} outer folds, each predicted by its fold's model, which has not seen it"
-            f"{several}. On the line the prediction is right."
+            f"{n} test samples of the {n_folds} outer folds, each predicted by its fold's model,"
+            f" which has not seen it{several}. On the line the prediction is right."
         )
 
     def _shown(self) -> tuple[FloatArray, FloatArray]:
@@ -130,8 +132,9 @@ class Residuals(Predictions):
         left = (self.true - self.predicted).mean(axis=0)
         means = ", ".join(f"{value:.3g}" for value in left)
         return (
-            f"True less predicted value of the {len(self.true)} test samples of the outer folds over the predicted "
-            f"one, on average {means}. A bend or a funnel says what the model misses."
+            f"True less predicted value of the {len(self.true)} test samples of the outer folds"
+            f" over the predicted one, on average {means}. A bend or a funnel says what the model"
+            " misses."
         )
 
     def frame(self) -> pd.DataFrame:

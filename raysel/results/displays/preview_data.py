@@ -1,4 +1,6 @@
-"""Figure of a study's data, made of mean images of the classes, single samples or ranges of columns, and its file."""
+"""Figure of a study's data, made of mean images of the classes, single samples or ranges of
+columns, and its file.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ _QUARTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class DataPreview(DividedDisplay):
-    """The data as they were read: mean images of classes and single samples, or ranges of columns."""
+    """The data as they were read: mean images of classes and single samples, or ranges of
+    columns.
+    """
 
     key = "preview"
     section = "closer"
@@ -49,7 +53,9 @@ class DataPreview(DividedDisplay):
     def from_result(
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
-        """Show what the directory of a study keeps of its data; ranges of modalities have a figure of their own."""
+        """Show what the directory of a study keeps of its data; ranges of modalities have a
+        figure of their own.
+        """
         if result.in_memory:
             return None
         parts = [
@@ -109,7 +115,9 @@ def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> lis
 
 
 def _numbers(data: Dataset, columns: slice, prefix: str = "") -> dict[int, str]:
-    """Names of the columns that are numbers, by their place; the codes of text are no quantities."""
+    """Names of the columns that are numbers, by their place; the codes of text are no
+    quantities.
+    """
     names = enumerate(data.feature_names[columns])
     return {
         place: name.removeprefix(prefix) for place, name in names if name not in data.categories
@@ -203,11 +211,16 @@ def _of_one(
             images = images[:, ::step, ::step]
             thinned = f", 1 of {step} rows and columns" if step > 1 else ""
             masked = " or outside the mask" if in_space else ""
-            about = f"{thinned}, black = {images.min():.4g}{masked}, white = {images.max():.4g}{view.what}"
+            about = (
+                f"{thinned}, black = {images.min():.4g}{masked}, white ="
+                f" {images.max():.4g}{view.what}"
+            )
             yield Images(
-                about=f"{of}the same{about}"
-                if i
-                else f"{of}{what}: {' x '.join(map(str, shape))} {read}{about}",
+                about=(
+                    f"{of}the same{about}"
+                    if i
+                    else f"{of}{what}: {' x '.join(map(str, shape))} {read}{about}"
+                ),
                 captions=[name for name, _ in samples],
                 images=images.swapaxes(1, 2) if in_space else images,
                 axes=view.axes[::-1] if in_space else view.axes,
@@ -219,7 +232,9 @@ def _of_one(
 def _samples(
     X: FloatArray, members: Mapping[str, IntArray], n_views: int, share: int
 ) -> list[tuple[str, list[tuple[str, FloatArray]]]]:
-    """Means of the classes and single samples, each with its caption; in one list if they are few."""
+    """Means of the classes and single samples, each with its caption; in one list if they are
+    few.
+    """
     n_classes, n_samples = max(2, _MOST_IMAGES // (n_views * share)), max(2, _MOST_SAMPLES // share)
     means = [
         (name, X[rows].mean(axis=0))
@@ -248,7 +263,9 @@ class _View(NamedTuple):
 
 
 def _views(layout: Layout) -> list[_View]:
-    """Ways to look at an array: the image itself, its channels, or the middle slices along each axis."""
+    """Ways to look at an array: the image itself, its channels, or the middle slices along each
+    axis.
+    """
     shape, axes, every = layout.shape, layout.axes(), slice(None)
     labels = layout.axis_labels()
     if len(shape) == 2:

@@ -24,7 +24,8 @@ _MOST, _MOST_IN_REPORT = 30, 24  # features of an exported figure and of that in
 _MOST_CLASSES = 24  # more cannot be read in the report
 _MOST_WRITTEN = 60  # classes up to which signs are written into the cells
 _LONGEST = 26  # letters of a feature
-#: Orange for negative and blue for positive, distinct with colour blindness; signs tell them apart in grey.
+#: Orange for negative and blue for positive, distinct with colour blindness; signs tell them apart
+#: in grey.
 _COLOURS = colormaps["PuOr"]
 
 
@@ -37,7 +38,10 @@ class Profile(StudyDisplay):
     table = "coefficients"
     what = "sign of the best features by class"
     on_white = True
-    lacks = "has no final model with a coefficient for each feature; plot_profile needs a linear method."
+    lacks = (
+        "has no final model with a coefficient for each feature; plot_profile needs a linear"
+        " method."
+    )
 
     #: Coefficients of the scaled features; shape (n_classes, n_shown), one row for two classes.
     coefficients: FloatArray
@@ -85,8 +89,8 @@ class Profile(StudyDisplay):
     @property
     def caption(self) -> str:
         shown = (
-            f"Coefficients of the {len(self._shown)} best features, of {self.n_features} in all, in the final model "
-            "(of the scaled features)"
+            f"Coefficients of the {len(self._shown)} best features, of {self.n_features} in all, in"
+            " the final model (of the scaled features)"
         )
         return (
             f"{shown}."

@@ -1,4 +1,6 @@
-"""Figure of a ranking: maps of images and volumes, bars of other features, for each task, and of the modalities."""
+"""Figure of a ranking: maps of images and volumes, bars of other features, for each task, and of
+the modalities.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +45,13 @@ class RankingFigure(StudyDisplay):
     #: Sentences of the caption.
     answer: Sequence[str] = ()
     limits: Sequence[str] = ()
-    #: Value of each cell of a sample's array, below maps, of all tasks one after the other; None without an image.
+    #: Value of each cell of a sample's array, below maps, of all tasks one after the other; None
+    #: without an image.
     background: FloatArray | None = None
     #: What the background is.
     image: str = ""
-    #: Stability over pairs of halves, and what it is over; None if no stability selection has this top.
+    #: Stability over pairs of halves, and what it is over; None if no stability selection has this
+    #: top.
     halves: tuple[str, str] | None = None
 
     @classmethod
@@ -96,7 +100,10 @@ class RankingFigure(StudyDisplay):
         parts = [
             *self.answer,
             "Over {1}: {0}.".format(*self._stability),
-            f"Features with a score: {ranking.n_scored} in {ranking.source}, {folds} in the outer folds{chosen}.",
+            (
+                f"Features with a score: {ranking.n_scored} in {ranking.source}, {folds} in the"
+                f" outer folds{chosen}."
+            ),
             f"Outlined: the best features of {ranking.source}{grey}{hatched}." if n_maps else "",
             *dict.fromkeys(
                 f"{p.plane.about}."
@@ -156,7 +163,9 @@ class RankingFigure(StudyDisplay):
             yield ScoreMaxima(ranking, block, task, f"score-maxima{number}")
 
     def _ranking_of(self, task: str, columns: slice) -> FeatureRanking:
-        """Ranking of a task's features among themselves, of which the task's share of all selected ones counts."""
+        """Ranking of a task's features among themselves, of which the task's share of all
+        selected ones counts.
+        """
         n = shares(
             self.ranking.n_selected, {t: s.stop - s.start for t, s in self.layout.slices().items()}
         )[task]
@@ -196,7 +205,9 @@ def _stability_of_halves(ranking: FeatureRanking, facts: Facts) -> tuple[str, st
 
 
 def shares(n_selected: int, widths: Mapping[str, int]) -> dict[str, int]:
-    """Divide a number of features among tasks in proportion to their numbers of features, by largest remainders."""
+    """Divide a number of features among tasks in proportion to their numbers of features, by
+    largest remainders.
+    """
     exact = {name: n_selected * width / sum(widths.values()) for name, width in widths.items()}
     whole = {name: int(share) for name, share in exact.items()}
     by_remainder = sorted(exact, key=lambda name: whole[name] - exact[name])
@@ -215,7 +226,10 @@ def read_background_image(result: StudyNumbers) -> tuple[FloatArray | None, str]
     if chosen is not None:
         return (
             chosen,
-            f"image {Path(result.config['dataset'].get('background') or directory.background).name}",
+            (
+                "image"
+                f" {Path(result.config['dataset'].get('background') or directory.background).name}"
+            ),
         )
     mean = read_image(directory.mean_sample, layout.n_features)
     return None if mean is None else layout.arranged(mean, outside=np.nan), "mean of all samples"
@@ -260,7 +274,9 @@ _MEANINGS = {
     "mutual_information": "mutual information with the quantity in nats",
     "mrmr_quantities": "order of selection, the first selected the highest",
     "rrelieff": "(1 + W) / 2 with RReliefF's weight W",
-    "smoothed_f_test_quantities": "F statistic of the regression on the feature alone, of smoothed samples",
+    "smoothed_f_test_quantities": (
+        "F statistic of the regression on the feature alone, of smoothed samples"
+    ),
 }
 
 
@@ -268,8 +284,14 @@ def score_meaning(config: Mapping[str, Any]) -> str:
     """Return what the feature scores of a study's method are, for a caption."""
     method = config["solver"]["name"]
     if config["solver"].get("importance"):
-        return f"loss of {texts.spaced(config['evaluation']['metric'])} where the feature is permuted in held-out samples"
+        return (
+            f"loss of {texts.spaced(config['evaluation']['metric'])} where the feature is permuted"
+            " in held-out samples"
+        )
     if "." in method:
         name = config["solver"]["name"].partition("(")[0].rpartition(".")[2]
-        return f"norm of coef_ over the classes, or feature_importances_, scores_ or ranking_, of {name}"
+        return (
+            "norm of coef_ over the classes, or feature_importances_, scores_ or ranking_, of"
+            f" {name}"
+        )
     return _MEANINGS.get(method, f"score of the method {method}")

@@ -1,4 +1,6 @@
-"""Displays of a study: those that its report, its exported pictures and the plots of its result show."""
+"""Displays of a study: those that its report, its exported pictures and the plots of its result
+show.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Figure of the scores over the number of features, or of one row of scores each where there is no such choice."""
+"""Figure of the scores over the number of features, or of one row of scores each where there is
+no such choice.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ _FLATTENS = (
 
 @dataclass(frozen=True, eq=False)
 class ScoreCurve(StudyDisplay):
-    """Scores of the outer folds' winners over the number of their best features, with the references."""
+    """Scores of the outer folds' winners over the number of their best features, with the
+    references.
+    """
 
     key = "scores"
     table = "scores"
@@ -49,9 +53,11 @@ class ScoreCurve(StudyDisplay):
     test: FloatArray
     #: Inner validation scores, of the same shape; or no columns if they were not recorded.
     inner: FloatArray
-    #: Scores of each reference; shape (n_folds, n_numbers), or (n_folds, 1) where it has one for all numbers.
+    #: Scores of each reference; shape (n_folds, n_numbers), or (n_folds, 1) where it has one for
+    #: all numbers.
     references: Mapping[str, FloatArray]
-    #: Number of features that each fold's inner scores choose; empty if the score is the mean over all numbers.
+    #: Number of features that each fold's inner scores choose; empty if the score is the mean over
+    #: all numbers.
     chosen: Sequence[int]
 
     @classmethod
@@ -85,7 +91,9 @@ class ScoreCurve(StudyDisplay):
 
     @property
     def chosen_scores(self) -> FloatArray:
-        """Test score of each fold at its chosen number of features, or the mean over all; shape (n_folds,)."""
+        """Test score of each fold at its chosen number of features, or the mean over all; shape
+        (n_folds,).
+        """
         if not self.chosen:
             return np.nanmean(self.test, axis=1)  # NaN where the estimator fails
         return self.test[
@@ -98,8 +106,9 @@ class ScoreCurve(StudyDisplay):
         scores = self.chosen_scores
         score = mean_and_sd(scores.mean(), scores.std(ddof=1) if len(scores) > 1 else np.nan)
         shown = (
-            f"{texts.capitalized(self.metric)} of the outer folds' winners with their N best features: on the test "
-            f"samples (unseen by fit and choice) and on the inner validation samples, mean and SD over {folds}."
+            f"{texts.capitalized(self.metric)} of the outer folds' winners with their N best"
+            " features: on the test samples (unseen by fit and choice) and on the inner validation"
+            f" samples, mean and SD over {folds}."
         )
         if not self.chosen:
             return f"{shown} Mean over all these N: test {self.metric} {score} (SD)."
@@ -108,8 +117,8 @@ class ScoreCurve(StudyDisplay):
             for n, count in sorted(Counter(self.chosen).items())
         )
         return (
-            f"{shown} Circled: each outer fold at the N that its inner scores choose, N = {numbers}; their mean "
-            f"± SD is the test {self.metric}, {score}."
+            f"{shown} Circled: each outer fold at the N that its inner scores choose, N ="
+            f" {numbers}; their mean ± SD is the test {self.metric}, {score}."
         )
 
     def frame(self) -> pd.DataFrame:
@@ -152,7 +161,9 @@ class ScoreCurve(StudyDisplay):
         drawing.add_legend(ax)
 
     def _draw_references(self, ax: Axes, x: FloatArray) -> list[str]:
-        """Draw the references as lines with their names at the ends; return those too far below for that."""
+        """Draw the references as lines with their names at the ends; return those too far below
+        for that.
+        """
         own = np.concatenate([rows.mean(axis=0) for rows in (self.test, self.inner) if rows.size])
         levels = own[np.isfinite(own)]
         span = float(np.ptp(levels)) if levels.size else 0.0
@@ -194,7 +205,9 @@ class ScoreCurve(StudyDisplay):
 
 @dataclass(frozen=True, eq=False)
 class ScoreRows(StudyDisplay):
-    """Scores of a study without a choice of the number of features: a row for each kind of score."""
+    """Scores of a study without a choice of the number of features: a row for each kind of
+    score.
+    """
 
     key = "scores"
     table = "scores"
@@ -240,8 +253,8 @@ class ScoreRows(StudyDisplay):
     def caption(self) -> str:
         tasks = "; test is the mean of the tasks" if self.has_tasks else ""
         return (
-            f"{texts.capitalized(self.metric)} of the outer folds' winners{tasks}: mean (bar), SD (line) and each "
-            "outer fold (circle)."
+            f"{texts.capitalized(self.metric)} of the outer folds' winners{tasks}: mean (bar), SD"
+            " (line) and each outer fold (circle)."
         )
 
     def frame(self) -> pd.DataFrame:
@@ -272,7 +285,9 @@ def _band(
     style: tuple[str, str, str | tuple[int, tuple[float, ...]]],
     label: str,
 ) -> None:
-    """Draw the mean of rows as a line, and their standard deviation as a band if there are several rows."""
+    """Draw the mean of rows as a line, and their standard deviation as a band if there are
+    several rows.
+    """
     colour, marker, line = style
     mean = rows.mean(axis=0)
     if len(rows) > 1:

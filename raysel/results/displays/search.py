@@ -47,7 +47,8 @@ class TriedConfiguration:
 class SearchSurface(StudyDisplay):
     """Validation score over one or two hyperparameters, the best over all others.
 
-    Two parameters of a grid are drawn as a heat map, two of other searches as points, and one as a line.
+    Two parameters of a grid are drawn as a heat map, two of other searches as points, and one as a
+    line.
     """
 
     key = "search"
@@ -64,8 +65,8 @@ class SearchSurface(StudyDisplay):
     ) -> Self | None:
         """Show the search of a study, if configurations differ and one has a score.
 
-        The scores are means over the outer folds; where one parameter was searched over in each outer fold by itself,
-        each configuration has a point in each fold.
+        The scores are means over the outer folds; where one parameter was searched over in each
+        outer fold by itself, each configuration has a point in each fold.
         """
         tried = _tried(result, by_fold=False)
         if len(varying_parameters(tried)) == 1 and any(record.fold for record in result.records):
@@ -102,15 +103,18 @@ class SearchSurface(StudyDisplay):
         )
         n_scored = sum(one.score is not None for one in self.tried)
         return (
-            f"Validation {self.metric} of {n_scored} of {len(self.tried)} configurations by "
-            f"{' and '.join(short(name, 40) for name in self.shown)}{best}: {over}, for display only. Each outer fold "
-            "chooses its winner by its own inner folds, and the best validation score is no estimate for new samples: "
-            "it is the best of many, and of smaller training sets."
+            f"Validation {self.metric} of {n_scored} of {len(self.tried)} configurations by"
+            f" {' and '.join(short(name, 40) for name in self.shown)}{best}: {over}, for display"
+            " only. Each outer fold chooses its winner by its own inner folds, and the best"
+            " validation score is no estimate for new samples: it is the best of many, and of"
+            " smaller training sets."
         )
 
     @property
     def _is_grid(self) -> bool:
-        """Whether there are two parameters, and the configurations fill most cells of the grid of their values."""
+        """Whether there are two parameters, and the configurations fill most cells of the grid
+        of their values.
+        """
         values = [values_of(self.tried, name) for name in self.shown]
         n_cells = np.prod([len(distinct) for distinct, _ in values])
         n_filled = len(set(zip(*(at.tolist() for _, at in values), strict=True)))
@@ -327,10 +331,12 @@ def _tried(result: StudyNumbers, *, by_fold: bool) -> list[TriedConfiguration]:
 
 
 def shown_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
-    """Choose at most two of the parameters that vary: those whose values explain most of the variance of the score.
+    """Choose at most two of the parameters that vary: those whose values explain most of the
+    variance of the score.
 
-    The share of a pair is the variance of the mean scores of the pair's cells; the values of a number with many of
-    them are divided into five groups of equal size first. The order is that of the parameters.
+    The share of a pair is the variance of the mean scores of the pair's cells; the values of a
+    number with many of them are divided into five groups of equal size first. The order is that of
+    the parameters.
     """
     varying = varying_parameters(tried)
     scored = [one for one in tried if one.score is not None]
@@ -358,7 +364,9 @@ def is_number(value: Any) -> bool:
 
 
 def values_of(tried: Sequence[TriedConfiguration], name: str) -> tuple[list[Any], IntArray]:
-    """Return the distinct values of a parameter, numbers increasing before others, and which each configuration has."""
+    """Return the distinct values of a parameter, numbers increasing before others, and which
+    each configuration has.
+    """
     given = [one.params.get(name) for one in tried]
     distinct = list({repr(value): value for value in given}.values())
     numbers: list[Any] = [value for value in distinct if is_number(value)]
@@ -377,7 +385,9 @@ def _groups(tried: Sequence[TriedConfiguration], name: str) -> IntArray:
 
 
 def _best(tried: Sequence[TriedConfiguration]) -> TriedConfiguration:
-    """The configuration of the best score; those that were stopped early count only if there is no other."""
+    """The configuration of the best score; those that were stopped early count only if there is
+    no other.
+    """
     return max(tried, key=lambda one: (one.score is not None, not one.stopped, one.score or 0.0))
 
 

@@ -28,7 +28,9 @@ _UNPRINTABLE = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""Replace control characters and controls of the text direction by the replacement character."""
+    r"""Replace control characters and controls of the text direction by the replacement
+    character.
+    """
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
@@ -55,7 +57,9 @@ def csv_download(
     largest: int = LARGEST_DOWNLOAD,
     rest: str = "",
 ) -> Download:
-    r"""Return a table as a CSV file; rows that would exceed the largest size are left out, which the note says."""
+    r"""Return a table as a CSV file; rows that would exceed the largest size are left out, which
+    the note says.
+    """
     parts: list[bytes] = []
     size, note = 0, ""
     for line in map(_csv_line, itertools.chain([columns], rows)):
@@ -172,8 +176,8 @@ class Page:
 def render_page(page: Page) -> str:
     """Return a report as HTML that needs neither network nor scripts.
 
-    All texts are escaped; only the figures' SVG and the package's own style sheet are put in as they are. A content
-    security policy in the file forbids scripts and all requests.
+    All texts are escaped; only the figures' SVG and the package's own style sheet are put in as
+    they are. A content security policy in the file forbids scripts and all requests.
     """
     environment = Environment(
         loader=PackageLoader("raysel.results.page", "."),

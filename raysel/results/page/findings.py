@@ -1,4 +1,6 @@
-"""Sections of a report on what the study gives: scores, features, stability, confusion and error control."""
+"""Sections of a report on what the study gives: scores, features, stability, confusion and error
+control.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,9 @@ def answer(result: StudyResult) -> Section:
     if result.references:
         rows = texts.score_table(result.facts).rows
         caption = (
-            f"{texts.capitalized(texts.spaced(result.metric))} on the test samples of the outer folds (mean ± SD over "
-            f"{len(result.outer)} folds) beside the references on the same folds."
+            f"{texts.capitalized(texts.spaced(result.metric))} on the test samples of the outer"
+            f" folds (mean ± SD over {len(result.outer)} folds) beside the references on the same"
+            " folds."
         )
         heads = ["", "features", "test score", "method minus reference"]
         scores = [
@@ -61,7 +64,9 @@ def answer(result: StudyResult) -> Section:
 
 
 def answer_sentences(result: StudyResult) -> list[str]:
-    """Return the answer: the score, how it compares, the first features, and how far to trust them."""
+    """Return the answer: the score, how it compares, the first features, and how far to trust
+    them.
+    """
     sentences = [f"{texts.capitalized(texts.headline(result.facts))}."]
     sentences += texts.headline_notes(result.facts)
     if result.references:
@@ -83,7 +88,9 @@ def _ranking(result: StudyResult) -> FeatureRanking:
 
 
 def scores(result: StudyResult) -> Section:
-    """Return the section on the score over the number of features, or its rows where there is no such choice."""
+    """Return the section on the score over the number of features, or its rows where there is no
+    such choice.
+    """
     what = texts.capitalized(texts.spaced(result.metric))
     blocks: list[Block] = [*pictures(result, "scores")]
     table = texts.curve_table(result.facts)
@@ -102,9 +109,10 @@ def optimism(result: StudyResult) -> Section:
     """Return the section on resubstitution, best inner and honest score."""
     rows = texts.optimism_rows(result.facts)
     caption = (
-        f"Mean {texts.spaced(result.metric)} of the winners of {len(result.outer)} outer folds. Only the test "
-        "score tells what to expect for new samples: the training score is of samples that the fit has seen, the best "
-        "inner score the best of many, and of smaller training sets."
+        f"Mean {texts.spaced(result.metric)} of the winners of {len(result.outer)} outer folds."
+        " Only the test score tells what to expect for new samples: the training score is of"
+        " samples that the fit has seen, the best inner score the best of many, and of smaller"
+        " training sets."
     )
     blocks: list[Block] = [
         Table(caption, ["score", "mean", "measured"], rows, (0, 2), (len(rows) - 1,))
@@ -113,7 +121,9 @@ def optimism(result: StudyResult) -> Section:
 
 
 def confusion(result: StudyResult) -> Section | None:
-    """Return the section on the errors by class, label or quantity; None if the study did not record them."""
+    """Return the section on the errors by class, label or quantity; None if the study did not
+    record them.
+    """
     title = (
         "Which labels are found and missed" if result.has_labels else "Which classes are confused"
     )
@@ -124,7 +134,9 @@ def confusion(result: StudyResult) -> Section | None:
 
 
 def error_control(result: StudyResult) -> Section:
-    """Return the section on false selections and chance: what was run, or the commands that run it."""
+    """Return the section on false selections and chance: what was run, or the commands that run
+    it.
+    """
     blocks: list[Block] = []
     if (halves := result.stability_selection) is not None:
         blocks.append(Text([halves.sentence(), *map(joined_lines, halves.remarks())]))
@@ -148,7 +160,9 @@ def _plain_table(table: TextTable) -> Table:
 
 
 def features(result: StudyResult) -> Section:
-    """Return the section on the features that stand first, and on what the final model gives them."""
+    """Return the section on the features that stand first, and on what the final model gives
+    them.
+    """
     if not result.ranks_features:
         why = "There is no ranking of the features: a winner gives no feature scores."
         return Section("features", "Which features", [Text([why])])
@@ -156,8 +170,8 @@ def features(result: StudyResult) -> Section:
     how = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
     meaning = score_meaning(result.config)
     lead = (
-        f"The score of a feature is the {meaning}. A fold selects its best {ranking.n_selected}{how}. "
-        f"{ranking.what_to_print}"
+        f"The score of a feature is the {meaning}. A fold selects its best"
+        f" {ranking.n_selected}{how}. {ranking.what_to_print}"
     )
     blocks: list[Block] = [Text([lead, _model_sentence(result, ranking)])]
     if len(ranking.recommended_top(1)):
@@ -204,15 +218,19 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
 
 
 def stability(result: StudyResult) -> Section | None:
-    """Return the section on the stability of the selection; None if the method does not rank features."""
+    """Return the section on the stability of the selection; None if the method does not rank
+    features.
+    """
     if not result.ranks_features:
         return None
     meaning = (
-        "Stability (Nogueira, Sechidis & Brown 2018) is 1 if all outer folds select the same features. Their training "
-        "sets overlap, so that they agree even where the labels mean nothing, the more the more folds there are; new "
-        "samples would agree less. The figure of permuted labels beside it is the F-test's, which prefers no feature "
-        "by itself. A method that does (the variance, a forest with columns of few and of many values, a linear model "
-        "of unscaled columns) is above it on permuted labels too, and above 0 over disjoint halves of the samples."
+        "Stability (Nogueira, Sechidis & Brown 2018) is 1 if all outer folds select the same"
+        " features. Their training sets overlap, so that they agree even where the labels mean"
+        " nothing, the more the more folds there are; new samples would agree less. The figure of"
+        " permuted labels beside it is the F-test's, which prefers no feature by itself. A method"
+        " that does (the variance, a forest with columns of few and of many values, a linear model"
+        " of unscaled columns) is above it on permuted labels too, and above 0 over disjoint halves"
+        " of the samples."
     )
     sentence, drawn = (
         Text([f"Stability {texts.stability(result.facts)}"]),
@@ -237,7 +255,9 @@ def disagreement(result: StudyResult) -> Section | None:
 
 
 def _disagreements(result: StudyResult) -> Iterator[str]:
-    """Yield sentences on the consensus, and on the features among the best whose ranks differ most."""
+    """Yield sentences on the consensus, and on the features among the best whose ranks differ
+    most.
+    """
     n, n_folds = result.default_top, len(result.outer)
     ranking = _ranking(result)
     best = ranking.consensus_top(n)
@@ -246,8 +266,8 @@ def _disagreements(result: StudyResult) -> Iterator[str]:
     outside = (~ranking.fold_selected[:, best]).sum(axis=0)
     always = int((outside == 0).sum())
     yield (
-        f"Of the first {len(best)} features of the consensus, {always} are among the best {n} of each of the {n_folds} "
-        "outer folds."
+        f"Of the first {len(best)} features of the consensus, {always} are among the best {n} of"
+        f" each of the {n_folds} outer folds."
     )
     if always < len(best):
         order = [i for i in np.argsort(-outside, kind="stable")[:3] if outside[i]]

@@ -1,4 +1,6 @@
-"""Figures of a study as pictures of its report: SVG elements whose neutral colours follow the page's."""
+"""Figures of a study as pictures of its report: SVG elements whose neutral colours follow the
+page's.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,9 @@ _NAMED = {BLUE: "--blue", OUTLINE: "--orange", PINK: "--pink", WARNING: "--warni
 def inline_svg(figure: Figure, key: str, description: str) -> str:
     """Return a figure as an SVG element for a page of HTML; the same figure gives the same text.
 
-    Black becomes the colour of the page's text, a grey a transparent shade of it and white the colour of its
-    background, so that the figure can be read in light and in dark mode. Texts remain texts, in the page's font.
+    Black becomes the colour of the page's text, a grey a transparent shade of it and white the
+    colour of its background, so that the figure can be read in light and in dark mode. Texts remain
+    texts, in the page's font.
     """
     text = io.StringIO()
     with rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}), warnings.catch_warnings():

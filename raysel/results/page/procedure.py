@@ -1,4 +1,6 @@
-"""Sections of a report on what was asked and what was tried: data, method, search and convergence."""
+"""Sections of a report on what was asked and what was tried: data, method, search and
+convergence.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,10 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     test = f"{len(result.outer)} outer folds"
     test += f" ({cv['repeats']} repeats)" if cv.get("repeats", 1) > 1 else ""
     if cv.get("train_per_class"):
-        test = f"{cv['train_per_class']} training samples of each class, drawn {len(result.outer)} times"
+        test = (
+            f"{cv['train_per_class']} training samples of each class, drawn {len(result.outer)}"
+            " times"
+        )
     final = "; a final model is fitted on all samples" if result.has_final else ""
     nested = f"nested: {test} for the test scores, {cv['inner']} inner folds in each for the search"
     yield "Validation", f"{nested}{description.format_blocks(cv)}{final}"
@@ -90,7 +95,10 @@ def _budget(result: StudyResult) -> Iterator[str]:
     each = ", each on one outer fold" if any(record.fold for record in result.records) else ""
     if paths:
         sets = counted(result.stored.n_trials, "training set")
-        yield f"The search {search['method']} solved {counted(total, 'configuration')} along a path on {sets}."
+        yield (
+            f"The search {search['method']} solved {counted(total, 'configuration')} along a path"
+            f" on {sets}."
+        )
     else:
         made, planned = counted(total, "trial"), study.n_trials
         yield f"The search {search['method']} made {made}{each}, of at most {planned} planned."

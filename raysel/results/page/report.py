@@ -34,7 +34,8 @@ def write_report(result: StudyResult, path: str | Path | None = None) -> Path:
 
 
 def write_final_report(result: StudyResult) -> None:
-    """Write the report at the end of a study, or of later work on it, unless the study asks for no pictures.
+    """Write the report at the end of a study, or of later work on it, unless the study asks for no
+    pictures.
 
     A report that is there already is always written again.
     """
@@ -105,7 +106,10 @@ def remarks(result: StudyResult) -> Section:
     sentences = [short(remark, _LONGEST_REMARK) for remark in result.remarks()]
     none = Text(
         [
-            "Nothing failed, all fits of winners met their tolerance, and every fold selects features."
+            (
+                "Nothing failed, all fits of winners met their tolerance, and every fold selects"
+                " features."
+            )
         ]
     )
     return Section(
@@ -120,15 +124,18 @@ def cite(result: StudyResult) -> Section:
     sentences = [f"{texts.capitalized(texts.headline(result.facts))}."]
     sentences += texts.headline_notes(result.facts)
     text = (
-        f"Features were ranked by the method {name} as implemented in raysel {version}, "
-        f"with its hyperparameters chosen by nested cross-validation (seed {study.config['seed']}). "
-        f"{' '.join(sentences)} {texts.short_verdict(result.facts)}"
+        f"Features were ranked by the method {name} as implemented in raysel {version}, with its"
+        f" hyperparameters chosen by nested cross-validation (seed {study.config['seed']})."
+        f" {' '.join(sentences)} {texts.short_verdict(result.facts)}"
     )
     cited = papers(solver_class(name)) if name in OWN else ""
     again: Block = Text(["A search that its time budget ended cannot be repeated exactly."], "note")
     if command:
         where = contents.where_to_run(command)
-        label = f"To run the study again, with the configuration and the folds of its directory, {where}:"
+        label = (
+            "To run the study again, with the configuration and the folds of its directory,"
+            f" {where}:"
+        )
         again = Command(command, label)
     versions = contents.Table(
         "Versions that the study ran with.",

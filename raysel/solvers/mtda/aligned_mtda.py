@@ -1,9 +1,11 @@
 """MTDA for tasks whose features are mapped into one space by given W_i.
 
 "projection": one P for all tasks,
-    maximise over P'P = I:   tr(P' sum_i w_i W_i' S_b^i W_i P) / tr(P' sum_i w_i W_i' S_t^i W_i P),   U_i = W_i P
+    maximise over P'P = I:   tr(P' sum_i w_i W_i' S_b^i W_i P) / tr(P' sum_i w_i W_i' S_t^i W_i P),
+    U_i = W_i P
 "within": a V_i for each task, and the within-class scatter pooled over the mapped tasks,
-    maximise over V_i'V_i = I:   sum_i w_i tr(V_i' B_i V_i) / sum_i w_i tr(V_i' (B_i + S_w) V_i),   U_i = W_i V_i,
+    maximise over V_i'V_i = I:   sum_i w_i tr(V_i' B_i V_i) / sum_i w_i tr(V_i' (B_i + S_w) V_i),
+    U_i = W_i V_i,
 with B_i = W_i' S_b^i W_i and S_w = sum_i n_i W_i' S_w^i W_i / sum_i n_i.
 """
 
@@ -28,7 +30,10 @@ from raysel.numerics.discriminants import Scatters, maximize_trace_ratio, scatte
 from raysel.numerics.linear_algebra import centre, equilibrated_rank, rounding, thin_svd
 from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
-_FORMAT = "A file of maps is .npz with an array of shape (n_features of the task, d') for each task's name."
+_FORMAT = (
+    "A file of maps is .npz with an array of shape (n_features of the task, d') for each task's"
+    " name."
+)
 
 
 def read_maps(path: str, names: Sequence[str]) -> list[FloatArray]:
@@ -107,7 +112,8 @@ def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray] | None)
         error = 0.0 if maps is None else rounding(task.X, maps[i]).max(axis=0)
         if (np.abs(Z).max(axis=0) <= error).all():
             raise DataError(
-                f"{task}: aligned maps all samples to one point; give a map whose range contains varying features."
+                f"{task}: aligned maps all samples to one point; give a map whose range contains"
+                " varying features."
             )
     return MappedTasks(None if maps is None else tuple(maps), means, mapped)
 
@@ -123,7 +129,8 @@ def shared_projection(
 
     `weights` is (n_tasks,); returns `steps` each (d', d).
     """
-    # Weighting the rows by sqrt(w_i n / n_i) makes the scatter of the stacked samples equal to the weighted sum.
+    # Weighting the rows by sqrt(w_i n / n_i) makes the scatter of the stacked samples equal to the
+    # weighted sum.
     n = sum(len(task.y) for task in samples)
     rows = [Z * np.sqrt(w * n / len(Z)) for Z, w in zip(mapped.samples, weights, strict=True)]
     firsts = np.cumsum([0] + [len(task.classes) for task in samples])
@@ -151,7 +158,8 @@ def pooled_within(
     size: int | None,
     shrinkage: float,
 ) -> tuple[int, Iterator[tuple[float, list[FloatArray]]]]:
-    """Maximise the ratio over a V_i for each task with the pooled within-class scatter, by Newton's method.
+    """Maximise the ratio over a V_i for each task with the pooled within-class scatter, by Newton's
+    method.
 
     `weights` is (n_tasks,); returns `steps` each (d', d_i).
     """
@@ -161,7 +169,8 @@ def pooled_within(
         means = task.one_hot.T @ Z / counts[:, None]
         factors.append(means.T * np.sqrt(counts / len(Z)))
         residuals.append(Z - means[task.codes])
-    # Factors of the scatter matrices are used, because rounding loses small directions in the matrices themselves.
+    # Factors of the scatter matrices are used, because rounding loses small directions in the
+    # matrices themselves.
     pooled = np.concatenate(residuals) / np.sqrt(sum(len(Z) for Z in residuals))
     stacked = np.concatenate([pooled, *(H.T for H in factors)])
     Q = thin_svd(stacked)[2]
@@ -196,29 +205,33 @@ def _check_size(size: int, rank: int) -> None:
 
 
 class AlignedMTDA(SharedRatioProjector):
-    """Multi-task discriminant analysis of tasks whose features given maps W_i transform into one space.
+    """Multi-task discriminant analysis of tasks whose features given maps W_i transform into one
+    space.
 
-    In that space column j has the same meaning for all tasks, so that they can share more than the ratio:
+    In that space column j has the same meaning for all tasks, so that they can share more than the
+    ratio:
 
     - one projection P for all tasks, U_i = W_i P with P'P = I:
       maximise tr(P' sum_i w_i W_i' S_b^i W_i P) / tr(P' sum_i w_i W_i' S_t^i W_i P);
     - or the pooled within-class scatter S_w of the mapped tasks, U_i = W_i V_i with V_i'V_i = I and
-      B_i = W_i' S_b^i W_i: maximise sum_i w_i tr(V_i' B_i V_i) / sum_i w_i tr(V_i' (B_i + S_w) V_i).
+      B_i = W_i' S_b^i W_i: maximise sum_i w_i tr(V_i' B_i V_i) / sum_i w_i tr(V_i' (B_i + S_w)
+      V_i).
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one
+        task. See `MTDA`.
     aligned : list of array-like of shape (D_i, d') or str, default=None
-        Map W_i of each task; or the path of an .npz file with an array for each task's name, relative to the working
-        directory or else to ``$RAYSEL_DATA``. The file must exist on every machine that fits a model. None: the
-        identity, for tasks with the same features.
+        Map W_i of each task; or the path of an .npz file with an array for each task's name,
+        relative to the working directory or else to ``$RAYSEL_DATA``. The file must exist on every
+        machine that fits a model. None: the identity, for tasks with the same features.
     share : {"projection", "within"}, default="projection"
         Quantity that the tasks share: the projection P, or the within-class scatter S_w.
     n_components : int, default=None
-        Number of directions of every task. None: for "projection" the largest number of classes of a task minus 1,
-        for "within" the task's own number of classes minus 1.
-    task_weights : {"inverse_trace", "uniform"} or array-like of shape (n_tasks,), default="inverse_trace"
+        Number of directions of every task. None: for "projection" the largest number of classes of
+        a task minus 1, for "within" the task's own number of classes minus 1.
+    task_weights : {"inverse_trace", "uniform"} or array of n_tasks floats, default="inverse_trace"
         Weights w_i: 1 / tr(W_i' S_t^i W_i), 1, or the given numbers.
     shrinkage : float in [0, 1], default=0.0
         Weight of a multiple of the identity in the (pooled) within-class scatter. See `MTDA`.
@@ -235,13 +248,15 @@ class AlignedMTDA(SharedRatioProjector):
         U_i of each task, in its own features; the columns need not be orthonormal.
     ranks_ : ndarray of int, shape (n_tasks,)
         Rank of the mapped tasks together.
-    objective_path_, numerators_, denominators_, retained_, task_weights_, task_scores_, scores_, means_, embeddings_, \
+    objective_path_, numerators_, denominators_, retained_, task_weights_, task_scores_, scores_,
+    means_, embeddings_, \
 embedded_labels_, task_names_, classes_
         See `MTDA`.
 
     References
     ----------
-    Zhang & Yeung, "Multi-task learning in heterogeneous feature spaces", AAAI 2011, eq. 3 with given W_i.
+    Zhang & Yeung, "Multi-task learning in heterogeneous feature spaces", AAAI 2011, eq. 3 with
+    given W_i.
 
     Examples
     --------
@@ -305,11 +320,13 @@ embedded_labels_, task_names_, classes_
         common = next(iter(widths.values())) if maps is None else maps[0].shape[1]
         if self.n_components is not None and self.n_components > common:
             raise ConfigError(
-                f"n_components={self.n_components} exceeds the {common} features of the common space."
+                f"n_components={self.n_components} exceeds the {common} features of the common"
+                " space."
             )
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
-        """Accept all labels: the fit checks ``n_components`` against the rank of all tasks together.
+        """Accept all labels: the fit checks ``n_components`` against the rank of all tasks
+        together.
 
         Parameters
         ----------
@@ -327,8 +344,8 @@ embedded_labels_, task_names_, classes_
         if self.aligned is None:
             if len(set(widths)) > 1:
                 raise ConfigError(
-                    f"aligned=None is for tasks with the same features, but these have {list(widths)} features: give a"
-                    " map for each task."
+                    "aligned=None is for tasks with the same features, but these have"
+                    f" {list(widths)} features: give a map for each task."
                 )
             return None
         given = read_maps(self.aligned, names) if isinstance(self.aligned, str) else self.aligned

@@ -1,14 +1,16 @@
-"""Solver of MTDA for samples that are matrices or tensors: U_i = A_i^1 kron .. kron A_i^N projects each axis by itself.
+"""Solver of MTDA for samples that are matrices or tensors: U_i = A_i^1 kron .. kron A_i^N projects
+each axis by itself.
 
-A matrix X_j (a x b) is projected to L_i' X_j R_i. For a given R the problem in L has the form of MTDA, with the a x a
-scatter matrices
+A matrix X_j (a x b) is projected to L_i' X_j R_i. For a given R the problem in L has the form of
+MTDA, with the a x a scatter matrices
 
-    S_b(R) = sum_k n_k/n M_k R R' M_k',     S_t(R) = 1/n sum_j X_j R R' X_j'        (centred X_j, class means M_k)
+    S_b(R) = sum_k n_k/n M_k R R' M_k',     S_t(R) = 1/n sum_j X_j R R' X_j'        (centred X_j,
+    class means M_k)
 
-and vice versa for R; of samples with more axes likewise each axis, once all others are projected. At the current ratio
-x each task increases tr(U'(S_b - x S_t)U) by updates of its factors in turn; the ratio that results is the next x, and
-never decreases. The updates find local optima only, hence several starts. The extension is mentioned by Zhang & Yeung
-(AAAI 2011).
+and vice versa for R; of samples with more axes likewise each axis, once all others are projected.
+At the current ratio x each task increases tr(U'(S_b - x S_t)U) by updates of its factors in turn;
+the ratio that results is the next x, and never decreases. The updates find local optima only, hence
+several starts. The extension is mentioned by Zhang & Yeung (AAAI 2011).
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 #: One matrix an axis, with orthonormal columns; shapes (r_q, k_q).
 Factors: TypeAlias = list[FloatArray]
 
-#: An ascent stops if an update of all factors increases the objective by less than this share, or after this many.
+#: An ascent stops if an update of all factors increases the objective by less than this share, or
+#: after this many.
 ASCENT_TOL, ASCENT_SWEEPS = 1e-10, 50
 
 
@@ -48,7 +51,8 @@ class ArrayTask:
     bases: tuple[FloatArray, ...]
     #: Reduced samples; shape (n, r_1, .., r_N).
     samples: FloatArray
-    #: Reduced class means times the root of the class sizes, sqrt(n_k) M_k; shape (c, r_1, .., r_N).
+    #: Reduced class means times the root of the class sizes, sqrt(n_k) M_k; shape (c, r_1, ..,
+    #: r_N).
     classes: FloatArray
 
     @property
@@ -113,7 +117,8 @@ def alternate_modes(
     n_init: int,
     rng: np.random.RandomState,
 ) -> Iterator[tuple[float, list[Factors]]]:
-    """Update the factors of each task at the shared ratio from all starts, and use the best start; endless.
+    """Update the factors of each task at the shared ratio from all starts, and use the best start;
+    endless.
 
     `sizes` has the numbers of columns of each task's factors; `weights` is (n_tasks,).
     """
@@ -146,7 +151,9 @@ def alternate_modes(
 def climb(
     task: ArrayTask, start: Factors, size: tuple[int, ...], ratio: float
 ) -> tuple[float, Factors]:
-    """Maximise tr(U'(S_b - x S_t)U) locally by updates of all factors in turn; `start` has all but the first."""
+    """Maximise tr(U'(S_b - x S_t)U) locally by updates of all factors in turn; `start` has all
+    but the first.
+    """
     value, factors = -np.inf, [np.empty(0), *start]
     for _ in range(ASCENT_SWEEPS):
         for mode, k in enumerate(size):
@@ -185,27 +192,32 @@ def _side(named: str, stacked: FloatArray, offset: FloatArray) -> FloatArray:
 
 
 class BilinearMTDA(SharedRatioProjector):
-    """Multi-task discriminant analysis of matrices or tensors, with a separate projection of each axis.
+    """Multi-task discriminant analysis of matrices or tensors, with a separate projection of each
+    axis.
 
-        maximise over L_i'L_i = I, R_i'R_i = I:   sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' S_t^i U_i)
+        maximise over L_i'L_i = I, R_i'R_i = I:   sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i'
+        S_t^i U_i)
 
-    with U_i = L_i kron R_i, which projects a sample X (a_i x b_i) to L_i' X R_i, and one factor an axis, U_i = A_i^1
-    kron .. kron A_i^N, for samples of more axes. The factors are updated in turn, which finds local optima only, hence
-    several starts. Tasks may differ in their number of axes.
+    with U_i = L_i kron R_i, which projects a sample X (a_i x b_i) to L_i' X R_i, and one factor an
+    axis, U_i = A_i^1 kron .. kron A_i^N, for samples of more axes. The factors are updated in turn,
+    which finds local optima only, hence several starts. Tasks may differ in their number of axes.
 
     Parameters
     ----------
     tasks : dict of str to tuple of int or int, default=None
-        Sides of each task's samples, whose cells are columns of X in C order; a number of columns for vectors. None:
-        one task.
+        Sides of each task's samples, whose cells are columns of X in C order; a number of columns
+        for vectors. None: one task.
     shape : tuple of int, default=None
-        Sides of the samples of one task. None: the samples are vectors, i.e. matrices of one column.
+        Sides of the samples of one task. None: the samples are vectors, i.e. matrices of one
+        column.
     components : sequence of int, default=None
-        Number of columns of the factors of each axis, for matrices k of every L_i and l of every R_i; a task of fewer
-        axes has the first ones. None: for each axis the minimum over the tasks that have it of its rank and c_i - 1.
+        Number of columns of the factors of each axis, for matrices k of every L_i and l of every
+        R_i; a task of fewer axes has the first ones. None: for each axis the minimum over the tasks
+        that have it of its rank and c_i - 1.
     n_init : int, default=5
-        Number of starts of each task: the leading directions of its total scatter, and n_init - 1 random ones.
-    task_weights : {"inverse_trace", "uniform"} or array-like of shape (n_tasks,), default="inverse_trace"
+        Number of starts of each task: the leading directions of its total scatter, and n_init - 1
+        random ones.
+    task_weights : {"inverse_trace", "uniform"} or array of n_tasks floats, default="inverse_trace"
         Weights w_i: 1 / tr(S_t^i), 1, or the given numbers.
     max_iter : int, default=100
         Maximum number of updates of the ratio.
@@ -223,15 +235,17 @@ class BilinearMTDA(SharedRatioProjector):
     projections_ : list of ndarray of shape (n_features_i, product of components)
         U_i of each task, with orthonormal columns; the largest entry of each column is positive.
     ranks_ : ndarray of int, shape (n_tasks, n_axes)
-        Dimensions of the ranges of each task's axes, of matrices of its rows and columns; 1 for an axis that a task
-        has not.
-    objective_path_, numerators_, denominators_, retained_, task_weights_, task_scores_, scores_, means_, embeddings_, \
+        Dimensions of the ranges of each task's axes, of matrices of its rows and columns; 1 for an
+        axis that a task has not.
+    objective_path_, numerators_, denominators_, retained_, task_weights_, task_scores_, scores_,
+    means_, embeddings_, \
 embedded_labels_, task_names_, classes_
         See `MTDA`.
 
     References
     ----------
-    The extension is mentioned by Zhang & Yeung, "Multi-task learning in heterogeneous feature spaces", AAAI 2011.
+    The extension is mentioned by Zhang & Yeung, "Multi-task learning in heterogeneous feature
+    spaces", AAAI 2011.
 
     Examples
     --------
@@ -310,8 +324,8 @@ embedded_labels_, task_names_, classes_
         shapes = self._shapes(1, n_features)
         if self.tasks is None and math.prod(shapes[0]) != n_features:
             raise ConfigError(
-                f"shape={tuple(self.shape or ())} does not fit the {n_features} columns of X; the product of its sides"
-                f" must be {n_features}."
+                f"shape={tuple(self.shape or ())} does not fit the {n_features} columns of X; the"
+                f" product of its sides must be {n_features}."
             )
         key, given = self._given
         if given is None:
@@ -344,7 +358,8 @@ embedded_labels_, task_names_, classes_
         if self.tasks is None:
             if n_tasks > 1:
                 raise ConfigError(
-                    "several tasks need the shapes of their samples, e.g. tasks={'faces': (28, 23), ..}."
+                    "several tasks need the shapes of their samples, e.g. tasks={'faces': (28, 23),"
+                    " ..}."
                 )
             shape = (n_features,) if self.shape is None else whole_numbers("shape", self.shape)
             return [(*shape, 1) if len(shape) == 1 else shape]

@@ -1,11 +1,14 @@
-"""Multi-task discriminant analysis (MTDA): one trace ratio of all tasks, exactly or by alternating updates.
+"""Multi-task discriminant analysis (MTDA): one trace ratio of all tasks, exactly or by alternating
+updates.
 
-The alternation updates each task's map W_i and the common P, corrected or as printed in the paper, to
+The alternation updates each task's map W_i and the common P, corrected or as printed in the paper,
+to
 
-    maximise  sum_i w_i tr(P'W_i' B_i W_i P) / sum_i w_i tr(P'W_i' T_i W_i P),   W_i'W_i = I_{d'},  P'P = I_d
+    maximise  sum_i w_i tr(P'W_i' B_i W_i P) / sum_i w_i tr(P'W_i' T_i W_i P),   W_i'W_i = I_{d'},
+    P'P = I_d
 
-Zhang & Yeung, "Multi-task learning in heterogeneous feature spaces", AAAI 2011, Table 1. Task i uses the first d_i
-columns of P.
+Zhang & Yeung, "Multi-task learning in heterogeneous feature spaces", AAAI 2011, Table 1. Task i
+uses the first d_i columns of P.
 """
 
 from __future__ import annotations
@@ -43,8 +46,8 @@ def common_width(
     width = wanted or (max(sizes) + rank + 1) // 2
     if not max(sizes) <= width <= rank:
         raise ConfigError(
-            f"intermediate_dim={width} must lie between n_components ({max(sizes)}) and the rank {rank} of {narrowest},"
-            " because the alternating methods map all tasks into one space."
+            f"intermediate_dim={width} must lie between n_components ({max(sizes)}) and the rank"
+            f" {rank} of {narrowest}, because the alternating methods map all tasks into one space."
         )
     return width
 
@@ -59,10 +62,10 @@ def alternate(
 ) -> Iterator[tuple[float, list[FloatArray]]]:
     """Update every W_i, then P, from a random start; endless.
 
-    Each update maximises sum_i w_i tr(P'W_i'(B_i - x T_i)W_i P) at the ratio x attained before it, so that the ratio
-    never decreases; if all d_i are equal, only the global optimum is a fixed point. Table 1 of the paper also rotates
-    every W_i after its update (steps 2.3 and 2.4) although the ratio depends on the position of W_i relative to P;
-    with these steps the ratio may decrease.
+    Each update maximises sum_i w_i tr(P'W_i'(B_i - x T_i)W_i P) at the ratio x attained before it,
+    so that the ratio never decreases; if all d_i are equal, only the global optimum is a fixed
+    point. Table 1 of the paper also rotates every W_i after its update (steps 2.3 and 2.4) although
+    the ratio depends on the position of W_i relative to P; with these steps the ratio may decrease.
 
     `weights` is (len(problems),); yields `bases` each (r_i, d_i).
     """
@@ -83,7 +86,8 @@ def alternate(
 
 
 def update_map(problem: Scatters, ratio: float, common: FloatArray) -> FloatArray:
-    """Maximise tr(P'W'(B - x T)W P) over W: W = E [P, P_perp]', E the leading eigenvectors of B - x T.
+    """Maximise tr(P'W'(B - x T)W P) over W: W = E [P, P_perp]', E the leading eigenvectors of B - x
+    T.
 
     `common` is (d', d); returns (r, d').
     """
@@ -116,8 +120,9 @@ def update_common(
 ) -> FloatArray:
     """Maximise sum_i w_i tr(P'W_i'(B_i - x T_i)W_i P) over P, given all W_i.
 
-    Task i uses the first d_i columns of P. Columns used by the same tasks form a block, which is maximised exactly in
-    the complement of the other blocks; if all d_i are equal, there is one block, and the result is the maximum.
+    Task i uses the first d_i columns of P. Columns used by the same tasks form a block, which is
+    maximised exactly in the complement of the other blocks; if all d_i are equal, there is one
+    block, and the result is the maximum.
 
     Each of `maps` is (r_i, d'), `common` is (d', max d_i), `weights` (len(problems),); returns
     (d', max d_i).
@@ -156,39 +161,42 @@ def _random_orthonormal(rows: int, columns: int, rng: np.random.RandomState) -> 
 class MTDA(SharedRatioProjector):
     """Multi-task discriminant analysis.
 
-    Task i has samples X_i (n_i x D_i) of c_i classes in its own feature space. With its between-class and
-    total scatter matrices S_b^i and S_t^i, each divided by n_i, MTDA solves
+    Task i has samples X_i (n_i x D_i) of c_i classes in its own feature space. With its
+    between-class and total scatter matrices S_b^i and S_t^i, each divided by n_i, MTDA solves
 
         maximise over U_i'U_i = I:   sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' S_t^i U_i)
 
-    within the numerical range of each S_t^i (of dimension ``ranks_``; a warning is issued if the scales of the
-    features differ so much that rounding loses directions). The ratio lies in [0, 1] and is shared by all tasks. If
-    the classes of a task can be separated without error, as is usual for n_i <= D_i, many U_i attain the ratio 1; the
-    solution is then the limit from below, which is null-space discriminant analysis.
+    within the numerical range of each S_t^i (of dimension ``ranks_``; a warning is issued if the
+    scales of the features differ so much that rounding loses directions). The ratio lies in [0, 1]
+    and is shared by all tasks. If the classes of a task can be separated without error, as is usual
+    for n_i <= D_i, many U_i attain the ratio 1; the solution is then the limit from below, which is
+    null-space discriminant analysis.
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Number of columns of each task, in column order, or the shape of its samples. X has NaN outside the columns of
-        a sample's own task, or is `TaskBlocks`. None: X is an array of one task, without NaN.
+        Number of columns of each task, in column order, or the shape of its samples. X has NaN
+        outside the columns of a sample's own task, or is `TaskBlocks`. None: X is an array of one
+        task, without NaN.
     n_components : int or list of int, default=None
-        Number of directions d_i, for all tasks or for each one. None: min(c_i - 1, rank of X_i), as c_i classes span
-        c_i - 1 dimensions; more directions reduce the ratio.
+        Number of directions d_i, for all tasks or for each one. None: min(c_i - 1, rank of X_i), as
+        c_i classes span c_i - 1 dimensions; more directions reduce the ratio.
     method : {"exact", "alternating", "printed"}, default="exact"
-        "exact": Newton's method, which finds the global optimum within these ranges, in about 7 iterations; a ratio
-        above 1 - 1e-8 counts as 1 - 1e-8. "alternating": the paper's alternating updates of W_i and P (U_i = W_i P)
-        without its steps 2.3 and 2.4; the ratio never decreases, and if all d_i are equal, only the global optimum is
-        a fixed point. "printed": Table 1 of the paper with these steps, for comparison only; the ratio may decrease,
-        and a warning is issued.
+        "exact": Newton's method, which finds the global optimum within these ranges, in about 7
+        iterations; a ratio above 1 - 1e-8 counts as 1 - 1e-8. "alternating": the paper's
+        alternating updates of W_i and P (U_i = W_i P) without its steps 2.3 and 2.4; the ratio
+        never decreases, and if all d_i are equal, only the global optimum is a fixed point.
+        "printed": Table 1 of the paper with these steps, for comparison only; the ratio may
+        decrease, and a warning is issued.
     intermediate_dim : int, default=None
-        Number of columns d' of W_i, between every d_i and every task's rank. None: halfway. Must be None for "exact",
-        because the optimal U_i do not depend on d'.
-    task_weights : {"inverse_trace", "uniform"} or array-like of shape (n_tasks,), default="inverse_trace"
-        Weights w_i. "inverse_trace": 1 / tr(S_t^i), which makes the result independent of a task's units. "uniform":
-        1, as in the paper. Otherwise the given numbers.
+        Number of columns d' of W_i, between every d_i and every task's rank. None: halfway. Must be
+        None for "exact", because the optimal U_i do not depend on d'.
+    task_weights : {"inverse_trace", "uniform"} or array of n_tasks floats, default="inverse_trace"
+        Weights w_i. "inverse_trace": 1 / tr(S_t^i), which makes the result independent of a task's
+        units. "uniform": 1, as in the paper. Otherwise the given numbers.
     shrinkage : float in [0, 1], default=0.0
-        Replace S_w by (1 - shrinkage) S_w + shrinkage tr(S_w)/r I within the range of dimension r, and S_t by the sum
-        of S_b and that matrix.
+        Replace S_w by (1 - shrinkage) S_w + shrinkage tr(S_w)/r I within the range of dimension r,
+        and S_t by the sum of S_b and that matrix.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-12
@@ -209,8 +217,9 @@ class MTDA(SharedRatioProjector):
     denominators_ : ndarray of shape (n_tasks,)
         tr(U_i' S_t^i U_i) of each task, unweighted.
     retained_ : ndarray of shape (n_tasks,)
-        Share of each task's variance in its projection. If it is close to 0 and the task's own ratio is below half of
-        the joint one, the joint ratio has dropped the task, and a warning is issued.
+        Share of each task's variance in its projection. If it is close to 0 and the task's own
+        ratio is below half of the joint one, the joint ratio has dropped the task, and a warning is
+        issued.
     task_weights_ : ndarray of shape (n_tasks,)
         Weights w_i that were used.
     ranks_ : ndarray of int, shape (n_tasks,)
@@ -230,8 +239,9 @@ class MTDA(SharedRatioProjector):
 
     References
     ----------
-    Zhang & Yeung, "Multi-task learning in heterogeneous feature spaces", AAAI 2011, eq. 3. Its Theorem 1 holds only
-    for Q that commute with B, which is why the ratio of "printed" may decrease.
+    Zhang & Yeung, "Multi-task learning in heterogeneous feature spaces", AAAI 2011, eq. 3. Its
+    Theorem 1 holds only for Q that commute with B, which is why the ratio of "printed" may
+    decrease.
 
     Examples
     --------
@@ -309,8 +319,8 @@ class MTDA(SharedRatioProjector):
         printed = self.method == "printed"
         if printed:
             warnings.warn(
-                "method='printed' follows Table 1 of the paper, whose steps 2.3 and 2.4 can lower the objective;"
-                " use method='exact' for the optimum.",
+                "method='printed' follows Table 1 of the paper, whose steps 2.3 and 2.4 can lower"
+                " the objective; use method='exact' for the optimum.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -2,8 +2,9 @@
 
     S_b from the labelled samples,   T = S_t(labelled) + eta S_t(all) + mu X' L X / n^2
 
-with L the Laplacian of a nearest-neighbour graph over all samples. The term S_t(labelled) keeps the ratio in [0, 1],
-because S_b <= S_t(labelled). The extension is mentioned by Zhang & Yeung (AAAI 2011); this denominator is raysel's.
+with L the Laplacian of a nearest-neighbour graph over all samples. The term S_t(labelled) keeps the
+ratio in [0, 1], because S_b <= S_t(labelled). The extension is mentioned by Zhang & Yeung (AAAI
+2011); this denominator is raysel's.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ class PartlyLabelled:
             )
             T += mu * self.samples.T @ smoothed / n**2
         T.flat[:: len(T) + 1] += eta * self.reduced.total
-        # T = S M S with S^2 = diag(total) and M >= eta I. The singular values of M^1/2 S are accurate to rounding for
-        # directions of small scatter too, whereas rounding loses small eigenvalues of T.
+        # T = S M S with S^2 = diag(total) and M >= eta I. The singular values of M^1/2 S are
+        # accurate to rounding for directions of small scatter too, whereas rounding loses small
+        # eigenvalues of T.
         scale = np.sqrt(self.reduced.total)
         values, vectors = scipy.linalg.eigh(
             T / np.outer(scale, scale), driver="evd", check_finite=False
@@ -84,24 +86,26 @@ class SemiSupervisedMTDA(SharedRatioProjector):
         maximise over U_i'U_i = I:   sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' T_i U_i),
         T_i = S_t^i(labelled) + unlabelled_weight S_t^i(all) + graph_weight X_i' L_i X_i / n_i^2
 
-    with S_b^i of the labelled samples and L_i the Laplacian of the graph of ``n_neighbors`` nearest neighbours.
+    with S_b^i of the labelled samples and L_i the Laplacian of the graph of ``n_neighbors`` nearest
+    neighbours.
 
     Parameters
     ----------
     tasks : dict of str to int or tuple of int, default=None
-        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
+        Number of columns of each task, in column order, or the shape of its samples. None: one
+        task. See `MTDA`.
     n_components : int or list of int, default=None
         Number of directions d_i, for all tasks or for each one. None: min(c_i - 1, rank of X_i).
     unlabelled : label, default=None
-        Value of y that marks unlabelled samples, e.g. -1; for several joined tasks also ``task/-1``. None: every
-        sample has a label.
+        Value of y that marks unlabelled samples, e.g. -1; for several joined tasks also
+        ``task/-1``. None: every sample has a label.
     unlabelled_weight : float, default=1.0
         Weight of the total scatter of all samples, above 0.
     graph_weight : float, default=0.0
         Weight of the term of the graph; 0 omits it.
     n_neighbors : int, default=5
         Number of neighbours in the graph, limited to the number of other samples.
-    task_weights : {"inverse_trace", "uniform"} or array-like of shape (n_tasks,), default="inverse_trace"
+    task_weights : {"inverse_trace", "uniform"} or array of n_tasks floats, default="inverse_trace"
         Weights w_i: 1 / tr(T_i), 1, or the given numbers.
     shrinkage : float in [0, 1], default=0.0
         Weight of a multiple of the identity in T_i - S_b^i. See `MTDA`.
@@ -116,14 +120,15 @@ class SemiSupervisedMTDA(SharedRatioProjector):
     ----------
     denominators_ : ndarray of shape (n_tasks,)
         tr(U_i' T_i U_i) of each task, unweighted.
-    projections_, objective_path_, numerators_, retained_, task_weights_, ranks_, task_scores_, scores_, means_, \
+    projections_, objective_path_, numerators_, retained_, task_weights_, ranks_, task_scores_,
+    scores_, means_, \
 embeddings_, embedded_labels_, task_names_, classes_
         See `MTDA`. ``predict`` uses labelled samples only as neighbours.
 
     References
     ----------
-    The extension is mentioned by Zhang & Yeung, "Multi-task learning in heterogeneous feature spaces", AAAI 2011; the
-    denominator is raysel's.
+    The extension is mentioned by Zhang & Yeung, "Multi-task learning in heterogeneous feature
+    spaces", AAAI 2011; the denominator is raysel's.
 
     Examples
     --------
@@ -131,7 +136,8 @@ embeddings_, embedded_labels_, task_names_, classes_
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> partly = np.where(np.arange(len(y)) < 100, y, -1)
-    >>> SemiSupervisedMTDA(unlabelled=-1, shrinkage=0.5).fit(X, partly).score(X[1000:], y[1000:]) > 0.7
+    >>> mtda = SemiSupervisedMTDA(unlabelled=-1, shrinkage=0.5).fit(X, partly)
+    >>> mtda.score(X[1000:], y[1000:]) > 0.7
     True
     """
 

@@ -1,4 +1,6 @@
-"""Base class of the methods of MTDA, with the weights of the tasks and a warning of tasks that the ratio drops."""
+"""Base class of the methods of MTDA, with the weights of the tasks and a warning of tasks that
+the ratio drops.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from raysel.core.arrays import FloatArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.numerics.discriminants import ScatterRange, Scatters, maximize_trace_ratio
 
-#: The joint ratio has dropped a task if the projection retains less than the share DROPPED of its scatter and its own
-#: ratio is less than the share BELOW of the joint one.
+#: The joint ratio has dropped a task if the projection retains less than the share DROPPED of its
+#: scatter and its own ratio is less than the share BELOW of the joint one.
 DROPPED, BELOW = 1e-6, 0.5
 
 
@@ -26,7 +28,8 @@ def resolve_weights(
 ) -> FloatArray:
     """Compute the weights w_i of the tasks.
 
-    A task whose classes all have a single sample gets weight 0, because its ratio is 1 for every U_i.
+    A task whose classes all have a single sample gets weight 0, because its ratio is 1 for every
+    U_i.
 
     `wanted` and `traces` are (n_tasks,); returns (n_tasks,).
     """
@@ -46,7 +49,8 @@ def given_weights(wanted: ArrayLike, n_tasks: int) -> FloatArray:
         weights = np.empty(0)
     if weights.shape != (n_tasks,) or not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
         raise ConfigError(
-            f"task_weights={wanted!r} must be {n_tasks} non-negative numbers, one for each task, not all zero."
+            f"task_weights={wanted!r} must be {n_tasks} non-negative numbers, one for each task,"
+            " not all zero."
         )
     return weights
 
@@ -62,7 +66,8 @@ def _has_scatter_within_classes(task: TaskSamples) -> bool:
             else "its weight is set to 0"
         )
         warnings.warn(
-            f"{task} has {single.size} of {len(counts)} classes with a single sample (e.g. {single[0]!s}): {effect}.",
+            f"{task} has {single.size} of {len(counts)} classes with a single sample (e.g."
+            f" {single[0]!s}): {effect}.",
             UserWarning,
             stacklevel=4,
         )
@@ -72,25 +77,27 @@ def _has_scatter_within_classes(task: TaskSamples) -> bool:
 def warn_of_dropped_tasks(
     names: Sequence[str], retained: FloatArray, ratios: FloatArray, joint: float
 ) -> None:
-    """Warn of each task whose projection retains almost no scatter and separates its classes poorly.
+    """Warn of each task whose projection retains almost no scatter and separates its classes
+    poorly.
 
-    Such a projection was chosen only because it does not lower the joint ratio. A projection of small scatter whose
-    own ratio is comparable to the joint one is useful and causes no warning.
+    Such a projection was chosen only because it does not lower the joint ratio. A projection of
+    small scatter whose own ratio is comparable to the joint one is useful and causes no warning.
 
     `retained` and `ratios` are (n_tasks,).
     """
     for name, share, ratio in zip(names, retained, ratios, strict=True):
         if share < DROPPED and ratio < BELOW * joint:
             warnings.warn(
-                f"{name} was dropped by the joint ratio: its projection retains {share:.1e} of its scatter."
-                " Reduce its n_components, or fit it separately.",
+                f"{name} was dropped by the joint ratio: its projection retains {share:.1e} of its"
+                " scatter. Reduce its n_components, or fit it separately.",
                 UserWarning,
                 stacklevel=5,
             )
 
 
 class SharedRatioProjector(IterativeEstimator, TaskProjector):
-    """Base class of methods that maximise sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' S_t^i U_i).
+    """Base class of methods that maximise sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' S_t^i
+    U_i).
 
     Attributes
     ----------
@@ -99,8 +106,9 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
     denominators_ : ndarray of shape (n_tasks,)
         tr(U_i' S_t^i U_i) of each task, unweighted.
     retained_ : ndarray of shape (n_tasks,)
-        Share of each task's scatter in its projection. If it is close to 0 and the task's own ratio is below half of
-        the joint one, the joint ratio has dropped the task, and a warning is issued.
+        Share of each task's scatter in its projection. If it is close to 0 and the task's own ratio
+        is below half of the joint one, the joint ratio has dropped the task, and a warning is
+        issued.
     task_weights_ : ndarray of shape (n_tasks,)
         Weights w_i that were used.
     """

@@ -1,11 +1,12 @@
 """Consensus ADMM for sparse multimodal learning: three proximal steps and one ridge step an update.
 
-The problem is split into Z1 = X W + b (hinge), Z2 = W (modality norm) and Z3 = W (feature norm). One update, in
-Douglas and Rachford's form, takes s = (s1, s2, s3) to s + 1.7 (projection(2 z - s) - z) with z = prox(s). The
-projection on {(X W + b, W, W)} is a ridge regression whose matrix depends on neither class nor gamma, so that one
-eigendecomposition a training set serves all. The dual variables are rho (s1 - z1), rho tau (s2 - z2) and
-rho tau (s3 - z3). Anderson acceleration extrapolates s; rho and tau are balanced by the residuals of their own
-splits (Boyd et al., Found. Trends Mach. Learn. 2011, 3.4.1, with relative residuals).
+The problem is split into Z1 = X W + b (hinge), Z2 = W (modality norm) and Z3 = W (feature norm).
+One update, in Douglas and Rachford's form, takes s = (s1, s2, s3) to s + 1.7 (projection(2 z - s) -
+z) with z = prox(s). The projection on {(X W + b, W, W)} is a ridge regression whose matrix depends
+on neither class nor gamma, so that one eigendecomposition a training set serves all. The dual
+variables are rho (s1 - z1), rho tau (s2 - z2) and rho tau (s3 - z3). Anderson acceleration
+extrapolates s; rho and tau are balanced by the residuals of their own splits (Boyd et al., Found.
+Trends Mach. Learn. 2011, 3.4.1, with relative residuals).
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ from raysel.solvers.smml.problem import Certificate, MultimodalProblem
 UPDATES = 10
 _RELAXATION = 1.7
 _TAU = 2.0
-#: Ratio of relative residuals, primal to dual and square root, that each split is balanced to: a single feature
-#: that violates the dual constraints lowers the whole bound, so the dual residual of the norms gets more weight.
+#: Ratio of relative residuals, primal to dual and square root, that each split is balanced to: a
+#: single feature that violates the dual constraints lowers the whole bound, so the dual residual of
+#: the norms gets more weight.
 _HINGE_BALANCE, _PENALTY_BALANCE = 1.0, 2.0
 
 
 class ConsensusADMM:
-    """Solver of one problem by ADMM; a round is ``UPDATES`` updates and an evaluation of the certificate."""
+    """Solver of one problem by ADMM; a round is ``UPDATES`` updates and an evaluation of the
+    certificate.
+    """
 
     def __init__(self, problem: MultimodalProblem) -> None:
         self.problem, self.certificate = problem, Certificate(problem)
@@ -45,11 +49,14 @@ class ConsensusADMM:
         self.rho = float(np.clip(4.0 * problem.fractions.sum(), 1e-6, 0.5))
         self.tau = _TAU
         self._factor()
-        #: alpha (c, n) and V (c, d) of the better of a round's two dual points, before they are made feasible.
+        #: alpha (c, n) and V (c, d) of the better of a round's two dual points, before they are
+        #: made feasible.
         self.dual_variables = np.zeros_like(signs), np.zeros((len(signs), X.shape[1]))
 
     def enlarged(self, problem: MultimodalProblem, old: BoolArray, V: FloatArray) -> ConsensusADMM:
-        """Continue with more features: ``old`` (d,) tells which of them are known, ``V`` (c, d) begins the others."""
+        """Continue with more features: ``old`` (d,) tells which of them are known, ``V`` (c, d)
+        begins the others.
+        """
         larger = ConsensusADMM(problem)
         larger.rho, larger.tau = self.rho, self.tau
         larger._factor()
@@ -89,7 +96,9 @@ class ConsensusADMM:
         ]
 
     def _factor(self) -> None:
-        """Form (X'X + k tau I)^-1 or (XX' + k tau I)^-1, k norms, from the shared eigendecomposition."""
+        """Form (X'X + k tau I)^-1 or (XX' + k tau I)^-1, k norms, from the shared
+        eigendecomposition.
+        """
         prepared = self.problem.prepared
         scaled = prepared.eigenvectors / (prepared.eigenvalues + len(self._penalties) * self.tau)
         self._inverse = scaled @ prepared.eigenvectors.T
@@ -135,7 +144,9 @@ class ConsensusADMM:
             other[:] = W
 
     def _balance(self, ahead: FloatArray) -> None:
-        """Change rho and tau so that the relative primal and dual residuals of each split become alike."""
+        """Change rho and tau so that the relative primal and dual residuals of each split become
+        alike.
+        """
         dual = self._s - ahead
         factors = []
         hinge, penalties = slice(0, self._stops[0]), slice(self._stops[0], None)
@@ -158,8 +169,9 @@ class ConsensusADMM:
 
     def _certify(self, ahead: FloatArray) -> None:
         """Pass the sparse W and two dual points to the certificate."""
-        # After a proximal step the multipliers are within their bounds but X'(alpha * Y) = U + V does not hold; after a
-        # projection it is the other way round. Which of them gives the higher bound, once feasible, varies.
+        # After a proximal step the multipliers are within their bounds but X'(alpha * Y) = U + V
+        # does not hold; after a projection it is the other way round. Which of them gives the
+        # higher bound, once feasible, varies.
         problem, signs = self.problem, self.problem.prepared.signs
         z = self._parts(ahead)
         W = z[-1] if len(self._penalties) == 1 else np.where(z[1] != 0.0, z[2], 0.0)

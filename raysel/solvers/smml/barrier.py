@@ -1,13 +1,16 @@
-"""A dual barrier method for sparse multimodal learning: reliable where ADMM stalls, for few coefficients.
+"""A dual barrier method for sparse multimodal learning: reliable where ADMM stalls, for few
+coefficients.
 
 It follows the maxima of
 
     sum alpha + mu [sum log alpha + sum log (1 - alpha) + sum_jk log (gamma1^2 - ||U_j^k||^2)
-                    + sum_r log (gamma2^2 - ||V^r||^2)],    sum_i alpha_ij Y_ij = 0,  U = X'(alpha * Y) - V
+                    + sum_r log (gamma2^2 - ||V^r||^2)],    sum_i alpha_ij Y_ij = 0,  U = X'(alpha *
+                    Y) - V
 
-as mu falls to 0, by Newton's method (Boyd & Vandenberghe, Convex Optimization, 2004, 11.3). All points on the way
-are feasible, so each is a lower bound; W is mu times the gradient of the barrier of U. The number of steps depends
-little on the data and the gammas; one takes n d^2 c + (d c)^3 / 3 multiplications.
+as mu falls to 0, by Newton's method (Boyd & Vandenberghe, Convex Optimization, 2004, 11.3). All
+points on the way are feasible, so each is a lower bound; W is mu times the gradient of the barrier
+of U. The number of steps depends little on the data and the gammas; one takes n d^2 c + (d c)^3 / 3
+multiplications.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from raysel.solvers.smml.problem import Certificate, MultimodalProblem
 
 #: mu falls by this factor wherever the squared Newton decrement is below _CENTRED.
 _DECREASE, _CENTRED = 0.03, 0.3
-#: Share of the way to the boundary that a step may go, and the decrease that a step must bring (Armijo).
+#: Share of the way to the boundary that a step may go, and the decrease that a step must bring
+#: (Armijo).
 _INSIDE, _ARMIJO = 0.98, 0.05
 #: Share of the gap that exact zeros may cost.
 _SPARSE = 0.2
@@ -32,7 +36,9 @@ _LAST_MU = 1e-16
 
 
 class DualBarrier:
-    """Solver of one problem by a barrier method; a round is a Newton step and an evaluation of the certificate."""
+    """Solver of one problem by a barrier method; a round is a Newton step and an evaluation of
+    the certificate.
+    """
 
     def __init__(self, problem: MultimodalProblem, certificate: Certificate) -> None:
         self.problem, self.certificate = problem, certificate
@@ -56,7 +62,9 @@ class DualBarrier:
             yield self.certificate
 
     def _start(self) -> None:
-        """Set the first point, well inside: alpha equal on each side of a problem, within both balls."""
+        """Set the first point, well inside: alpha equal on each side of a problem, within both
+        balls.
+        """
         X = self.problem.prepared.X
         alpha = balanced(np.full_like(self._signs, 0.5), self._signs)
         total = (alpha * self._signs) @ X
@@ -67,7 +75,8 @@ class DualBarrier:
         barriers = 2 * self._alpha.size + 2 * sum(
             penalty.ratios(total).size for penalty in self._penalties
         )
-        # From the gap of W = 0, not of the certificate: with a mu too small for this start it takes longer.
+        # From the gap of W = 0, not of the certificate: with a mu too small for this start it takes
+        # longer.
         null = Certificate(self.problem)
         self._mu = max(null.objective - null.bound, 1e-300) / barriers
 
@@ -76,7 +85,9 @@ class DualBarrier:
         return [self._total - self._V, self._V][: len(self._penalties)]
 
     def _newton(self) -> bool:
-        """Take one damped Newton step; return whether the centre is reached as far as rounding allows."""
+        """Take one damped Newton step; return whether the centre is reached as far as rounding
+        allows.
+        """
         X, signs, alpha = self.problem.prepared.X, self._signs, self._alpha
         c, d = self._total.shape
         parts = self._parts()
@@ -116,7 +127,9 @@ class DualBarrier:
         return not self._move(step, step_V, decrement) or decrement < _CENTRED
 
     def _move(self, step: FloatArray, step_V: FloatArray, decrement: float) -> bool:
-        """Search along the step by halving (Armijo); return whether a point of sufficient decrease was found."""
+        """Search along the step by halving (Armijo); return whether a point of sufficient
+        decrease was found.
+        """
         X, signs, alpha = self.problem.prepared.X, self._signs, self._alpha
         step_total = (step * signs) @ X
         down, up = (-step / alpha).max(), (step / (1.0 - alpha)).max()
@@ -158,7 +171,8 @@ class DualBarrier:
         self.certificate.offer(problem.solution(sparse))
         whole = problem.solution(full)
         best = whole.objective(problem.gamma1, problem.gamma2)
-        # Too early to tell which blocks are zero: setting them to zero would cost much of the remaining gap.
+        # Too early to tell which blocks are zero: setting them to zero would cost much of the
+        # remaining gap.
         if self.certificate.objective - best > _SPARSE * (best - self.certificate.bound):
             self.certificate.offer(whole)
 
@@ -172,7 +186,9 @@ def _rooms(penalty: BlockNorm, part: FloatArray) -> FloatArray:
 def _apply_inverse(
     penalty: BlockNorm, part: FloatArray, room: FloatArray, right: FloatArray
 ) -> FloatArray:
-    """Multiply by the inverse Hessian of -sum log(slack): slack / 2 (I - 2 v v' / (weight^2 + norm^2)) a block."""
+    """Multiply by the inverse Hessian of -sum log(slack): slack / 2 (I - 2 v v' / (weight^2 +
+    norm^2)) a block.
+    """
     overlaps = penalty.sums(part * right) / (penalty.weights**2 + penalty.norms(part) ** 2)
     return 0.5 * penalty.spread(room) * right - penalty.spread(room * overlaps) * part
 

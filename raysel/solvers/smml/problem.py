@@ -1,10 +1,13 @@
-"""The convex problem of sparse multimodal learning on one training set, its solutions and its lower bounds.
+"""The convex problem of sparse multimodal learning on one training set, its solutions and its lower
+bounds.
 
-    P(W, b) = sum_ij (1 - Y_ij (x_i'w_j + b_j))_+  +  gamma1 sum_jk ||w_j^k||  +  gamma2 sum_r ||w^r||
+    P(W, b) = sum_ij (1 - Y_ij (x_i'w_j + b_j))_+  +  gamma1 sum_jk ||w_j^k||  +  gamma2 sum_r
+    ||w^r||
 
-with Y in {-1, 1}, class j, modality k, feature r (Wang et al., CVPR 2013, eq. 8). Its dual maximises sum alpha over
-0 <= alpha <= 1 with sum_i alpha_ij Y_ij = 0 and X'(alpha * Y) = U + V, ||U_j^k|| <= gamma1, ||V^r|| <= gamma2.
-W is stored with one row a class, (c, d); X is centred, and each modality divided by a unit.
+with Y in {-1, 1}, class j, modality k, feature r (Wang et al., CVPR 2013, eq. 8). Its dual
+maximises sum alpha over 0 <= alpha <= 1 with sum_i alpha_ij Y_ij = 0 and X'(alpha * Y) = U + V,
+||U_j^k|| <= gamma1, ||V^r|| <= gamma2. W is stored with one row a class, (c, d); X is centred, and
+each modality divided by a unit.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ class PreparedModalities:
     X: FloatArray
     #: Mean of each feature, as given; shape (n_features,).
     mean: FloatArray
-    #: Root mean square of a modality's centred features, times a factor common to all; shape (n_modalities,).
+    #: Root mean square of a modality's centred features, times a factor common to all; shape
+    #: (n_modalities,).
     units: FloatArray
     #: Number of columns of each modality, in column order; shape (n_modalities,).
     widths: IntArray
@@ -36,13 +40,14 @@ class PreparedModalities:
     eigenvalues: FloatArray
     #: Eigenvectors of the same matrix, in the columns; shape (r, r).
     eigenvectors: FloatArray
-    #: Y': 1 for the class or label, -1 for the rest; one row for two classes; shape (n_problems, n_samples).
+    #: Y': 1 for the class or label, -1 for the rest; one row for two classes; shape (n_problems,
+    #: n_samples).
     signs: FloatArray
     #: The classes, or 0, 1, ... for labels; shape (n_classes,).
     classes: LabelArray
     multilabel: bool
-    #: G = X'(alpha * Y) where alpha is 1 on the smaller side of each problem and constant on the other;
-    #: shape (n_problems, n_features).
+    #: G = X'(alpha * Y) where alpha is 1 on the smaller side of each problem and constant on the
+    #: other; shape (n_problems, n_features).
     gradient: FloatArray
     gamma1_max: float
     gamma2_max: float
@@ -53,7 +58,9 @@ class PreparedModalities:
         return np.repeat(self.units, self.widths)
 
     def coefficients(self, W: FloatArray, bias: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Convert W and b to coefficients and intercepts of samples as given, neither centred nor divided."""
+        """Convert W and b to coefficients and intercepts of samples as given, neither centred
+        nor divided.
+        """
         coef = W / self.column_units
         return coef, bias - coef @ self.mean
 
@@ -63,8 +70,8 @@ def prepare_modalities(
 ) -> PreparedModalities:
     """Centre a training set, divide each modality by its unit and decompose it.
 
-    `X` is (n_samples, n_features), `signs` (n_problems, n_samples), `widths` (n_modalities,), `classes`
-    (n_classes,).
+    `X` is (n_samples, n_features), `signs` (n_problems, n_samples), `widths` (n_modalities,),
+    `classes` (n_classes,).
     """
     n, d = X.shape
     mean = X.mean(axis=0)
@@ -76,7 +83,8 @@ def prepare_modalities(
     squares = np.add.reduceat(np.einsum("ir,ir->r", centred, centred), starts)
     units = np.sqrt(squares / (n * widths))
     units[units == 0.0] = 1.0
-    # The mean eigenvalue becomes 10/3, so that the solver's two penalties weigh alike where they start.
+    # The mean eigenvalue becomes 10/3, so that the solver's two penalties weigh alike where they
+    # start.
     varying = float(((squares > 0) * widths).sum())
     units *= np.sqrt(0.3 * max(varying, 1.0) * n / min(n, d))
     centred /= np.repeat(units, widths)
@@ -151,7 +159,9 @@ class MultimodalProblem:
 
     @cached_property
     def modality_penalty(self) -> ModalityNorm | None:
-        """The modality norm times gamma1, of coefficients of the prepared X; None where gamma1 is 0."""
+        """The modality norm times gamma1, of coefficients of the prepared X; None where gamma1
+        is 0.
+        """
         return (
             ModalityNorm(self.gamma1 / self.prepared.units, self.prepared.widths)
             if self.gamma1 > 0
@@ -160,7 +170,9 @@ class MultimodalProblem:
 
     @cached_property
     def feature_penalty(self) -> FeatureNorm | None:
-        """The feature norm times gamma2, of coefficients of the prepared X; None where gamma2 is 0."""
+        """The feature norm times gamma2, of coefficients of the prepared X; None where gamma2 is
+        0.
+        """
         return FeatureNorm(self.gamma2 / self.prepared.column_units) if self.gamma2 > 0 else None
 
     @property
@@ -170,7 +182,9 @@ class MultimodalProblem:
 
     @property
     def fractions(self) -> FloatArray:
-        """The gammas over their maxima, shape (2,); infinite where no feature varies with the labels."""
+        """The gammas over their maxima, shape (2,); infinite where no feature varies with the
+        labels.
+        """
         if self.prepared.gamma1_max == 0.0:
             return np.array([np.inf, np.inf])
         return np.array(
@@ -203,7 +217,9 @@ class MultimodalProblem:
     def dual_point(
         self, alpha: FloatArray, V: FloatArray | None = None, rounds: int = 2
     ) -> DualPoint:
-        """Make any alpha feasible for the bias and split X'(alpha * Y) into U + V. `alpha` is (c, n), `V` (c, d)."""
+        """Make any alpha feasible for the bias and split X'(alpha * Y) into U + V. `alpha` is
+        (c, n), `V` (c, d).
+        """
         alpha = balanced(alpha, self.prepared.signs)
         total = (alpha * self.prepared.signs) @ self.prepared.X
         return self.split(alpha.sum(axis=1), total, V, rounds)
@@ -211,7 +227,9 @@ class MultimodalProblem:
     def split(
         self, sums: FloatArray, total: FloatArray, V: FloatArray | None = None, rounds: int = 2
     ) -> DualPoint:
-        """Dual point of given sums of alpha (c,) and ``total`` = X'(alpha * Y), (c, d), split beginning at V."""
+        """Dual point of given sums of alpha (c,) and ``total`` = X'(alpha * Y), (c, d), split
+        beginning at V.
+        """
         if self.feature_penalty is None:
             V = np.zeros_like(total)
         elif self.modality_penalty is None:
@@ -224,7 +242,9 @@ class MultimodalProblem:
         return DualPoint(sums, modality_ratios, float(self.feature_norm.ratios(V).max()))
 
     def null_dual_point(self) -> DualPoint:
-        """Dual point of W = 0: G split in proportion to ``fractions``; it proves W = 0 where ``is_zero_solution``."""
+        """Dual point of W = 0: G split in proportion to ``fractions``; it proves W = 0 where
+        ``is_zero_solution``.
+        """
         prepared = self.prepared
         sums = balanced(np.ones_like(prepared.signs), prepared.signs).sum(axis=1)
         if prepared.gamma1_max == 0.0:
@@ -235,7 +255,9 @@ class MultimodalProblem:
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """Relative duality gap (objective - bound) / bound, never below the true (objective - optimum) / optimum."""
+    """Relative duality gap (objective - bound) / bound, never below the true (objective -
+    optimum) / optimum.
+    """
     if objective <= bound:
         return 0.0
     return (objective - bound) / bound if bound > 0 else np.inf
@@ -244,8 +266,8 @@ def relative_gap(objective: float, bound: float) -> float:
 class Certificate:
     """The best solution and the best lower bound of a problem so far.
 
-    Both are kept in parts that do not depend on the gammas, so that those of one pair of gammas may certify another:
-    the same W along a diagonal, or the solution without a term that is negligible.
+    Both are kept in parts that do not depend on the gammas, so that those of one pair of gammas may
+    certify another: the same W along a diagonal, or the solution without a term that is negligible.
     """
 
     def __init__(self, problem: MultimodalProblem) -> None:

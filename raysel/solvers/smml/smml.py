@@ -1,4 +1,6 @@
-"""Sparse multimodal learning (SMML): a linear classifier that is sparse in modalities a class and in features."""
+"""Sparse multimodal learning (SMML): a linear classifier that is sparse in modalities a class
+and in features.
+"""
 
 from __future__ import annotations
 
@@ -25,31 +27,37 @@ from raysel.solvers.smml.walk import Source, Walk, solving_rounds
 
 
 class SMML(IterativeEstimator, OneAgainstRest):
-    """Sparse multimodal learning: a linear classifier and feature ranker, solved to a given duality gap.
+    """Sparse multimodal learning: a linear classifier and feature ranker, solved to a given duality
+    gap.
 
-    One linear two-class problem a class (one against the rest) or a label, all coupled by two norms:
+    One linear two-class problem a class (one against the rest) or a label, all coupled by two
+    norms:
 
-        min_W,b  sum_ij (1 - Y_ij (x_i'w_j + b_j))_+  +  gamma1 sum_jk ||w_j^k||  +  gamma2 sum_r ||w^r||
+        min_W,b  sum_ij (1 - Y_ij (x_i'w_j + b_j))_+  +  gamma1 sum_jk ||w_j^k||  +  gamma2 sum_r
+        ||w^r||
 
-    with Y in {-1, 1}, w_j^k the coefficients of class j on modality k, and w^r those of feature r on all classes.
-    The first norm drops whole modalities for a class, the second drops features for all classes; ``gamma2=0`` and
-    ``gamma1=0`` are the two variants with one norm. b is not penalised. The data are centred by ``fit`` but not scaled:
-    see `ModalityScaler`. This is eq. 8 of the paper; its eq. 3 at (g1, g2) is this problem at (2 g1, 2 g2).
+    with Y in {-1, 1}, w_j^k the coefficients of class j on modality k, and w^r those of feature r
+    on all classes. The first norm drops whole modalities for a class, the second drops features for
+    all classes; ``gamma2=0`` and ``gamma1=0`` are the two variants with one norm. b is not
+    penalised. The data are centred by ``fit`` but not scaled: see `ModalityScaler`. This is eq. 8
+    of the paper; its eq. 3 at (g1, g2) is this problem at (2 g1, 2 g2).
 
     Parameters
     ----------
     modalities : dict of str to int, default=None
-        Number of columns of each modality, by its name, in column order. None: all of X is one modality.
+        Number of columns of each modality, by its name, in column order. None: all of X is one
+        modality.
     gamma1, gamma2 : float, default=0.1
         Weights of the two norms, not negative, not both 0; see ``gamma_scale``.
     gamma_scale : {"max", "absolute"}, default="max"
-        Unit of the gammas. "max": fractions of g1max and g2max, found on the training set, for which W = 0 wherever
-        gamma1 + gamma2 >= 1. "absolute": as they are.
+        Unit of the gammas. "max": fractions of g1max and g2max, found on the training set, for
+        which W = 0 wherever gamma1 + gamma2 >= 1. "absolute": as they are.
     method : {"admm", "reweighted"}, default="admm"
-        The solver; all reach the same optimum. "admm": consensus ADMM, an iteration is 10 updates, on a growing set of
-        features where few are expected in the solution; where that is slow and there are at most 5000 coefficients, a
-        barrier method takes over, an iteration is a Newton step.
-        "reweighted": Algorithm 1 of the paper, an iteration is one SVM (LIBSVM) a class; slower.
+        The solver; all reach the same optimum. "admm": consensus ADMM, an iteration is 10 updates,
+        on a growing set of features where few are expected in the solution; where that is slow and
+        there are at most 5000 coefficients, a barrier method takes over, an iteration is a Newton
+        step. "reweighted": Algorithm 1 of the paper, an iteration is one SVM (LIBSVM) a class;
+        slower.
     tol : float, default=1e-4
         Relative duality gap at which to stop.
     max_iter : int, default=2000
@@ -66,38 +74,43 @@ class SMML(IterativeEstimator, OneAgainstRest):
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels; for a multi-label target 0, 1, ..., one a label.
     class_count_ : ndarray of int64, shape (n_classes,), or (n_labels, 2) for a multi-label target
-        Training samples of each class; without and with each label. Decides between classes of equal scores.
+        Training samples of each class; without and with each label. Decides between classes of
+        equal scores.
     multilabel_ : bool
         Whether the target was an indicator of labels.
     scores_ : ndarray of shape (n_features,)
         Norm ||w^r|| of each feature's coefficients.
     modality_scores_ : ndarray of shape (n_modalities, n_classes), one column for two classes
-        Norm ||w_j^k|| of each class's coefficients in each modality, divided by the square root of its width.
-        With ``gamma1`` above 0 a wide modality of noise still has the largest, as the norm of a narrow one has the
-        same weight: of 5, 20 and 80 features the widest in 77 to 100 % of data sets that tell nothing (0.1 to
-        0.5, ``gamma2=0.1``).
+        Norm ||w_j^k|| of each class's coefficients in each modality, divided by the square root of
+        its width. With ``gamma1`` above 0 a wide modality of noise still has the largest, as the
+        norm of a narrow one has the same weight: of 5, 20 and 80 features the widest in 77 to 100 %
+        of data sets that tell nothing (0.1 to 0.5, ``gamma2=0.1``).
     modality_names_ : list of str
         Name of each modality, in column order; "all" without ``modalities``.
     gamma1_, gamma2_ : float
         Absolute weights of the two norms.
     dual_gap_ : float
-        An upper bound of (P - P*) / P*, P the objective of the returned model and P* the smallest there is.
+        An upper bound of (P - P*) / P*, P the objective of the returned model and P* the smallest
+        there is.
     objective_path_ : ndarray of shape (n_iter_,)
-        P of the best model so far after each iteration. For "reweighted" the objective of the last W with norms
-        smoothed by eps, which Algorithm 1 lowers; eps falls to 1e-7 of the largest norm.
+        P of the best model so far after each iteration. For "reweighted" the objective of the last
+        W with norms smoothed by eps, which Algorithm 1 lowers; eps falls to 1e-7 of the largest
+        norm.
     n_subproblems_ : int
         Number of SVMs solved, 0 for "admm".
 
     References
     ----------
-    Wang, Nie, Huang, Ding, "Heterogeneous visual features fusion via sparse multimodal machine", CVPR 2013.
+    Wang, Nie, Huang, Ding, "Heterogeneous visual features fusion via sparse multimodal machine",
+    CVPR 2013.
 
     Examples
     --------
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.preprocessing import scale
     >>> X, y = load_wine(return_X_y=True)
-    >>> smml = SMML(modalities={"chemistry": 9, "optics": 4}, gamma1=0.1, gamma2=0.1).fit(scale(X), y)
+    >>> smml = SMML(modalities={"chemistry": 9, "optics": 4}, gamma1=0.1, gamma2=0.1)
+    >>> smml = smml.fit(scale(X), y)
     >>> smml.modality_scores_.shape
     (2, 3)
     >>> bool(smml.dual_gap_ <= 1e-4 and smml.score(scale(X), y) > 0.95)
@@ -142,20 +155,27 @@ class SMML(IterativeEstimator, OneAgainstRest):
         self.n_features_to_select = n_features_to_select
 
     def check(self, n_features: int) -> None:
-        """Check the parameters, alone and against the number of features; raise ConfigError if one is wrong."""
+        """Check the parameters, alone and against the number of features; raise ConfigError if
+        one is wrong.
+        """
         super().check(n_features)
         if self.gamma1 == 0 and self.gamma2 == 0:
             raise ConfigError(
-                "gamma1=0 and gamma2=0 leave nothing to select by: set at least one of them above 0."
+                "gamma1=0 and gamma2=0 leave nothing to select by: set at least one of them"
+                " above 0."
             )
         modality_layout(self.modalities, n_features)
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which larger gamma1 + gamma2 come first, then larger gamma1 (fewer modalities)."""
+        """Return the sort key by which larger gamma1 + gamma2 come first, then larger gamma1
+        (fewer modalities).
+        """
         return (-float(self.gamma1 + self.gamma2), -float(self.gamma1))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedModalities:
-        """Centre the training set, find the gammas' maxima and the eigendecomposition that all gammas share."""
+        """Centre the training set, find the gammas' maxima and the eigendecomposition that all
+        gammas share.
+        """
         X = np.asarray(X, dtype=np.float64)
         widths = [X.shape[1]] if self.modalities is None else list(self.modalities.values())
         target = signed_target(y)
@@ -173,11 +193,15 @@ class SMML(IterativeEstimator, OneAgainstRest):
         )
 
     def is_zero_solution(self, prepared: PreparedModalities) -> bool:
-        """Return whether gamma1 / g1max + gamma2 / g2max >= 1, which proves that W = 0 is optimal."""
+        """Return whether gamma1 / g1max + gamma2 / g2max >= 1, which proves that W = 0 is
+        optimal.
+        """
         return self.problem(prepared).is_zero_solution
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> None:
-        """Set the fitted attributes to W = 0 and its best intercept, without solving; needs `is_zero_solution`."""
+        """Set the fitted attributes to W = 0 and its best intercept, without solving; needs
+        `is_zero_solution`.
+        """
         self.keep(X, Certificate(self.problem(prepared)))
 
     @classmethod
@@ -200,7 +224,8 @@ class SMML(IterativeEstimator, OneAgainstRest):
             )
         if any(model.method != "admm" for model in models):
             raise ConfigError(
-                "search.method path: method=reweighted has no path, for it solves each point anew; use grid."
+                "search.method path: method=reweighted has no path, for it solves each point anew;"
+                " use grid."
             )
 
     @classmethod
@@ -221,7 +246,8 @@ class SMML(IterativeEstimator, OneAgainstRest):
         Yields
         ------
         position : int
-            Position in ``models`` of the model that has just been fitted; the largest gammas come first.
+            Position in ``models`` of the model that has just been fitted; the largest gammas come
+            first.
         source : {"solved", "zero", "diagonal", "negligible"}
             How the solution was obtained, see `PathPoint`.
 
@@ -288,7 +314,8 @@ class PathPoint:
     #: Weights of the two norms, absolute.
     gamma1: float
     gamma2: float
-    #: Coefficients of the features; the same array at all points that share a solution; shape (n_classes, n_features).
+    #: Coefficients of the features; the same array at all points that share a solution; shape
+    #: (n_classes, n_features).
     coef: FloatArray
     #: Intercept of each class; shape (n_classes,).
     intercept: FloatArray
@@ -296,8 +323,9 @@ class PathPoint:
     objective: float
     #: Relative duality gap, never below (P - P*) / P*.
     dual_gap: float
-    #: Solved here; zero by `SMML.is_zero_solution`; or proved within ``tol`` to be a model without hinge loss of larger
-    #: gammas in the same ratio, or the solution without a term that is negligible.
+    #: Solved here; zero by `SMML.is_zero_solution`; or proved within ``tol`` to be a model without
+    #: hinge loss of larger gammas in the same ratio, or the solution without a term that is
+    #: negligible.
     source: Source
 
 
@@ -327,8 +355,9 @@ def smml_path(
 ) -> SMMLPath:
     """Solve `SMML` at every pair of gammas.
 
-    Every point is what it would be alone. Points "solved" and "zero" are also what ``SMML.fit`` gives, to the last
-    bit; elsewhere both are within ``tol`` of the optimum, and may be different models.
+    Every point is what it would be alone. Points "solved" and "zero" are also what ``SMML.fit``
+    gives, to the last bit; elsewhere both are within ``tol`` of the optimum, and may be different
+    models.
 
     Parameters
     ----------

@@ -1,11 +1,14 @@
-"""The models at many pairs of gammas on one training set, most of them certified without a solve of their own.
+"""The models at many pairs of gammas on one training set, most of them certified without a solve of
+their own.
 
-A solve is by ADMM, on few features where the solution has few, and by the barrier method where ADMM turns out to be
-slow. Three proofs save solves. W = 0 is optimal where the gammas' fractions of their maxima sum to 1 or more. A model
-without any hinge loss that is optimal at (gamma1, gamma2) is optimal at t (gamma1, gamma2), t <= 1: on each ray such a
-model is searched at fixed levels. And a solution with gamma1 = 0 (or gamma2 = 0) is optimal within ``tol`` where that
-term is negligible. Other points are solved as `SMML.fit` does. So the model at a point depends, to the last bit, only
-on the training set, its own gammas, ``tol`` and ``max_iter``, and not on the other points; only the time does.
+A solve is by ADMM, on few features where the solution has few, and by the barrier method where ADMM
+turns out to be slow. Three proofs save solves. W = 0 is optimal where the gammas' fractions of
+their maxima sum to 1 or more. A model without any hinge loss that is optimal at (gamma1, gamma2) is
+optimal at t (gamma1, gamma2), t <= 1: on each ray such a model is searched at fixed levels. And a
+solution with gamma1 = 0 (or gamma2 = 0) is optimal within ``tol`` where that term is negligible.
+Other points are solved as `SMML.fit` does. So the model at a point depends, to the last bit, only
+on the training set, its own gammas, ``tol`` and ``max_iter``, and not on the other points; only the
+time does.
 """
 
 from __future__ import annotations
@@ -40,9 +43,10 @@ _FEWEST, _MOST = 30, 1000
 def solving_rounds(problem: MultimodalProblem) -> Iterator[Certificate]:
     """Solve a problem; yield the certificate after each round, without end.
 
-    A round is ``UPDATES`` updates of ADMM, on a working set of features where `saves_time` says so. Once these have
-    cost about as much as the barrier method would, that method takes over, one Newton step a round, until rounding
-    errors end it; then ADMM continues. The cost is thus at most about twice that of the faster method.
+    A round is ``UPDATES`` updates of ADMM, on a working set of features where `saves_time` says so.
+    Once these have cost about as much as the barrier method would, that method takes over, one
+    Newton step a round, until rounding errors end it; then ADMM continues. The cost is thus at most
+    about twice that of the faster method.
     """
     admm = (WorkingSetADMM if saves_time(problem) else ConsensusADMM)(problem)
     switch = _switch(problem)
@@ -53,7 +57,9 @@ def solving_rounds(problem: MultimodalProblem) -> Iterator[Certificate]:
 
 
 def _switch(problem: MultimodalProblem) -> int | None:
-    """Number of ADMM rounds that cost as much as the barrier method; None where its matrix is too large."""
+    """Number of ADMM rounds that cost as much as the barrier method; None where its matrix is
+    too large.
+    """
     n, d = problem.prepared.X.shape
     c = len(problem.prepared.signs)
     if c * d > _COEFFICIENTS:
@@ -63,12 +69,14 @@ def _switch(problem: MultimodalProblem) -> int | None:
     return int(min(max(_STEPS * newton / ((UPDATES + 3) * update), _FEWEST), _MOST))
 
 
-#: A term is tried as negligible where its gamma's fraction is below so many ``tol`` of the other's: at the other
-#: term's optimum it is 0.9 to 2.6 times that share of the objective (measured).
+#: A term is tried as negligible where its gamma's fraction is below so many ``tol`` of the other's:
+#: at the other term's optimum it is 0.9 to 2.6 times that share of the objective (measured).
 _NEGLIGIBLE = 1.0
-#: Share of ``tol`` to which models for other points are solved: a negligible term takes part of the rest.
+#: Share of ``tol`` to which models for other points are solved: a negligible term takes part of the
+#: rest.
 _STRICT = 0.25
-#: Sums of the gammas' fractions at which a ray is searched for a model without hinge loss, from the largest on.
+#: Sums of the gammas' fractions at which a ray is searched for a model without hinge loss, from the
+#: largest on.
 _LEVELS = [2.0**-k for k in range(5, 64, 2)]
 #: Share of the hinge loss in the objective above which lower levels are not searched.
 _HINGE = 0.5
@@ -84,7 +92,9 @@ class ProvedSolution(NamedTuple):
 
 
 class Walk:
-    """Finder of models at pairs of gammas; the solutions it keeps save time and change no result."""
+    """Finder of models at pairs of gammas; the solutions it keeps save time and change no
+    result.
+    """
 
     def __init__(self, prepared: PreparedModalities, tol: float, max_iter: int) -> None:
         self.n_solves = self.n_rounds = 0
@@ -93,7 +103,9 @@ class Walk:
         self._levels: dict[tuple[float, float], tuple[ProvedSolution | None, bool]] = {}
 
     def find(self, problem: MultimodalProblem) -> tuple[Certificate, Source]:
-        """Find the model at one pair of gammas: proved zero, taken from another point, or solved."""
+        """Find the model at one pair of gammas: proved zero, taken from another point, or
+        solved.
+        """
         if problem.is_zero_solution:
             return Certificate(problem), "zero"
         first, second = problem.fractions
@@ -115,7 +127,9 @@ class Walk:
         return _certificate(problem, solved), "solved"
 
     def _lossless(self, problem: MultimodalProblem) -> ProvedSolution | None:
-        """Model without hinge loss on the problem's ray, at the point or above; None if none is found."""
+        """Model without hinge loss on the problem's ray, at the point or above; None if none is
+        found.
+        """
         fractions = problem.fractions
         # Points of one diagonal are not quite so in floating point: twelve digits name the ray.
         shares = np.array([float(f"{share:.12g}") for share in fractions / fractions.max()])
@@ -127,7 +141,9 @@ class Walk:
         return None
 
     def _at_level(self, first: float, second: float) -> tuple[ProvedSolution | None, bool]:
-        """Model without hinge loss at these fractions, or None, and whether lower levels need no search."""
+        """Model without hinge loss at these fractions, or None, and whether lower levels need no
+        search.
+        """
         if (first, second) not in self._levels:
             prepared, proved = self._prepared, None
             problem = MultimodalProblem(
@@ -143,14 +159,18 @@ class Walk:
         return self._levels[first, second]
 
     def _limit(self, problem: MultimodalProblem) -> list[ProvedSolution]:
-        """Solution of a problem with one term, within ``tol`` and within the stricter gap for other points."""
+        """Solution of a problem with one term, within ``tol`` and within the stricter gap for
+        other points.
+        """
         key = problem.gamma1, problem.gamma2
         if key not in self._limits:
             self._limits[key] = self._solve(problem, self._tol, _STRICT * self._tol)
         return self._limits[key]
 
     def _solve(self, problem: MultimodalProblem, *gaps: float) -> list[ProvedSolution]:
-        """First solution within each of the falling gaps; the last one where the gap is not reached."""
+        """First solution within each of the falling gaps; the last one where the gap is not
+        reached.
+        """
         solutions: list[ProvedSolution] = []
         for certificate in self._rounds(problem, gaps[-1]):
             within = [gap for gap in gaps[len(solutions) :] if certificate.gap <= gap]
@@ -178,9 +198,11 @@ def _certificate(problem: MultimodalProblem, proved: ProvedSolution) -> Certific
 
 
 def _without_hinge(certificate: Certificate, gap: float) -> ProvedSolution | None:
-    """Enlarge the solution, class by class, until no sample violates its margin; None where classes overlap."""
-    # Only a solution without any hinge loss is optimal all the way down its ray, and a solver leaves a small rest of
-    # it.
+    """Enlarge the solution, class by class, until no sample violates its margin; None where
+    classes overlap.
+    """
+    # Only a solution without any hinge loss is optimal all the way down its ray, and a solver
+    # leaves a small rest of it.
     problem, W = certificate.problem, certificate.solution.W
     signs = problem.prepared.signs
     scores = W @ problem.prepared.X.T

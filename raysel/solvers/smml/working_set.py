@@ -1,8 +1,11 @@
 """ADMM on a working set of features, for solutions that use few of them; certified on all.
 
-A feature r outside the set has w^r = 0. Its dual variables U_r = 0 and V^r = X_r'(alpha * Y) are feasible while
-||V^r|| <= gamma2; where they are not it joins the set, with those that nearly are not. So the set's solution and a dual
-point of all features become the optimum of the whole problem, which the duality gap, taken on all features, proves.
+A feature r outside the set has w^r = 0. Its dual variables U_r = 0 and V^r = X_r'(alpha * Y) are
+feasible while
+||V^r|| <= gamma2; where they are not it joins the set, with those that nearly are not. So the set's
+solution and a dual
+point of all features become the optimum of the whole problem, which the duality gap, taken on all
+features, proves.
 """
 
 from __future__ import annotations
@@ -25,21 +28,26 @@ _NEAR = 0.95
 #: Share of the features above which the set becomes all of them.
 _MOST = 0.5
 
-# What `saves_time` goes by, measured (experiments/benchmarks/smml-speed): the gammas' fractions f1, f2 and the median m
-# over features of ||G^r|| in units of its maximum. Where features are uncorrelated, ||V^r|| of those that do not matter
-# stays what it is at W = 0, so that most of it has to be below gamma2; where few directions have most of the variance
-# it falls with that of the few features that do matter.
+# What `saves_time` goes by, measured (experiments/benchmarks/smml-speed): the gammas' fractions f1,
+# f2 and the median m over features of ||G^r|| in units of its maximum. Where features are
+# uncorrelated, ||V^r|| of those that do not matter stays what it is at W = 0, so that most of it
+# has to be below gamma2; where few directions have most of the variance it falls with that of the
+# few features that do matter.
 _SPREAD, _SPREAD_CORRELATED = 2.0, 0.15
-#: Largest m, and largest effective rank in units of that of independent features, that count as correlated.
+#: Largest m, and largest effective rank in units of that of independent features, that count as
+#: correlated.
 _MEDIAN, _RANK = 0.2, 0.25
-#: The modality norm keeps features together: f1 / f2 is at most the lower of these, the first times f2 / m.
+#: The modality norm keeps features together: f1 / f2 is at most the lower of these, the first times
+#: f2 / m.
 _SLOPE, _RATIO = 0.4, 0.5
 #: Fewest n d c: below, calls cost more than what they compute.
 _SIZE = 1_000_000
 
 
 def saves_time(problem: MultimodalProblem) -> bool:
-    """Whether few features are expected in the solution, so that a working set needs less time than all of them."""
+    """Whether few features are expected in the solution, so that a working set needs less time
+    than all of them.
+    """
     prepared, (f1, f2) = problem.prepared, problem.fractions
     n, d = prepared.X.shape
     if n * d * len(prepared.signs) < _SIZE or not 0.0 < f2 < 1.0:
@@ -53,7 +61,9 @@ def saves_time(problem: MultimodalProblem) -> bool:
 
 
 class WorkingSetADMM:
-    """Solver of one problem by ADMM on a growing set of features; a round is one of ADMM's on the set."""
+    """Solver of one problem by ADMM on a growing set of features; a round is one of ADMM's on
+    the set.
+    """
 
     def __init__(self, problem: MultimodalProblem) -> None:
         self.problem, self.certificate = problem, Certificate(problem)
@@ -74,7 +84,9 @@ class WorkingSetADMM:
                     break
 
     def _grow(self) -> bool:
-        """Pass the certificate what the last round found, and let features join that it asks for; whether any did."""
+        """Pass the certificate what the last round found, and let features join that it asks
+        for; whether any did.
+        """
         problem, kept = self.problem, self.kept
         inner = self._admm.certificate.solution
         W = np.zeros_like(problem.prepared.gradient)
@@ -87,7 +99,8 @@ class WorkingSetADMM:
         V[:, kept] = V_kept
         self.certificate.offer_dual(problem.split(alpha.sum(axis=1), total, V))
         ratios = problem.feature_norm.ratios(total) / problem.gamma2
-        # At the optimum ||V^r + U_r|| <= gamma2 + sqrt(c) gamma1 inside; early on all are larger by a common factor.
+        # At the optimum ||V^r + U_r|| <= gamma2 + sqrt(c) gamma1 inside; early on all are larger by
+        # a common factor.
         common = max(
             1.0, ratios[kept].max() / (1.0 + np.sqrt(len(W)) * problem.gamma1 / problem.gamma2)
         )

@@ -1,14 +1,16 @@
-"""Sparse matrix regression (SMR): a low-rank linear classifier of matrices and tensors that is sparse in cells.
+"""Sparse matrix regression (SMR): a low-rank linear classifier of matrices and tensors that is
+sparse in cells.
 
 Samples X_i (m x n), one-hot targets Y (c classes x samples), coefficients P_r = U_r V_r' of rank k:
 
     J = sum_r sum_i (<P_r, X_i> + b_r - Y_ri)^2 + alpha sum_{a,b} (sum_r P_r[a,b]^2 + zeta)^(p/2)
 
-(Hou, Jiao, Nie, Luo, Zhou, *2D feature selection by sparse matrix regression*, IEEE TIP 26(9), 2017).
-Centring X and Y replaces b. With ``D[a,b] = (p/2) (sum_r P_r[a,b]^2 + zeta)^(p/2-1)`` each half-step
-is a ridge regression, solved exactly: all U_r for given V_r, D from the new P, all V_r for given U_r,
-D again. J never rises. A cell's score is ``sqrt(sum_r P_r[a,b]^2)``. Of samples with more axes P_r is a sum of k outer
-products of one vector an axis, and the steps are those of `mode_step`, one an axis.
+(Hou, Jiao, Nie, Luo, Zhou, *2D feature selection by sparse matrix regression*, IEEE TIP 26(9),
+2017). Centring X and Y replaces b. With ``D[a,b] = (p/2) (sum_r P_r[a,b]^2 + zeta)^(p/2-1)`` each
+half-step is a ridge regression, solved exactly: all U_r for given V_r, D from the new P, all V_r
+for given U_r, D again. J never rises. A cell's score is ``sqrt(sum_r P_r[a,b]^2)``. Of samples with
+more axes P_r is a sum of k outer products of one vector an axis, and the steps are those of
+`mode_step`, one an axis.
 """
 
 from __future__ import annotations
@@ -122,11 +124,14 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
             "the smaller side" if len(shape) == 2 else "the product of all sides but the longest"
         )
         raise ConfigError(
-            f"rank={self.rank} exceeds {bound} of {' x '.join(map(str, shape))}: take at most {most}."
+            f"rank={self.rank} exceeds {bound} of {' x '.join(map(str, shape))}: take at most"
+            f" {most}."
         )
 
     def another_start(self) -> Self | None:
-        """Return a random start, of another start the next one; None where the problem is convex."""
+        """Return a random start, of another start the next one; None where the problem is
+        convex.
+        """
         other: Self = clone(self)
         if self.init != "multistart":
             seed = self.random_state if isinstance(self.random_state, Integral) else 0
@@ -142,7 +147,9 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         return self.p == 1 and self.rank == largest_rank(self._sides(self.n_features_in_))
 
     def is_zero_solution(self, prepared: LeastSquaresData) -> bool:
-        """Return whether P = 0 is optimal: p = 1 and alpha >= alpha_max, or no cell correlates with the classes."""
+        """Return whether P = 0 is optimal: p = 1 and alpha >= alpha_max, or no cell correlates
+        with the classes.
+        """
         alpha_max = (
             prepared.alpha_max
         )  # infinite or NaN where the data overflow, which proves nothing
@@ -150,7 +157,9 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         return alpha_max == 0.0 or (self.p == 1 and np.isfinite(alpha_max) and alpha >= alpha_max)
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> None:
-        """Set the fitted attributes to the zero solution, which predicts the most frequent class or the mean."""
+        """Set the fitted attributes to the zero solution, which predicts the most frequent class
+        or the mean.
+        """
         P = np.zeros((len(prepared.Y), X.shape[1]))
         self._keep(P, prepared)
         self.objective_path_ = np.array([objective(P, prepared, *self._penalty(prepared))])
@@ -165,7 +174,8 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         if self.alpha_scale == "absolute":
             alpha, zeta = self.alpha / prepared.scale**self.p, self.zeta * prepared.scale**2
         else:
-            # Where no feature is correlated with the classes the unit is 0 and any alpha gives the zero solution.
+            # Where no feature is correlated with the classes the unit is 0 and any alpha gives the
+            # zero solution.
             alpha = self.alpha * (prepared.penalty_unit(self.p) or 1.0)
             zeta = self.zeta * prepared.coefficient_unit() ** 2
         return Penalty(alpha, self.p, max(zeta, np.finfo(np.float64).tiny))
@@ -203,7 +213,9 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
             yield J
 
     def _lowest_start(self, prepared: LeastSquaresData, penalty: Penalty) -> int | None:
-        """Seed of the start that ends at the lowest objective, None for the compared ones; of equal ends the first."""
+        """Seed of the start that ends at the lowest objective, None for the compared ones; of
+        equal ends the first.
+        """
         ends: dict[int | None, float] = {}
         for seed in (None, *range(self.n_init - 1)):
             steps = self._steps(prepared, penalty, seed)
@@ -222,57 +234,64 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
 
 
 class SMR(_SparseMatrixRegression, TensorSelector):
-    """Sparse matrix regression: ranks the cells of samples that are matrices or tensors and classifies them.
+    """Sparse matrix regression: ranks the cells of samples that are matrices or tensors and
+    classifies them.
 
-    Minimises ``sum_r ||<P_r, X_i> + b_r - Y_ri||^2 + alpha sum_f (sum_r P_r[f]^2 + zeta)^(p/2)`` over the cells f and
-    coefficient tensors P_r of a given rank, one a class [1]_. Of matrices ``P_r = U_r V_r'``; in general P_r is a sum
-    of k outer products of one vector an axis (CP decomposition [2]_).
+    Minimises ``sum_r ||<P_r, X_i> + b_r - Y_ri||^2 + alpha sum_f (sum_r P_r[f]^2 + zeta)^(p/2)``
+    over the cells f and coefficient tensors P_r of a given rank, one a class [1]_. Of matrices
+    ``P_r = U_r V_r'``; in general P_r is a sum of k outer products of one vector an axis (CP
+    decomposition [2]_).
 
     Parameters
     ----------
     shape : tuple of int, default=None
-        Sides of the samples whose cells, in C order, are the columns of X: height and width of a matrix, or any number
-        of sides. None or one side: plain vectors.
+        Sides of the samples whose cells, in C order, are the columns of X: height and width of a
+        matrix, or any number of sides. None or one side: plain vectors.
     alpha : float, default=0.1
         Strength of the penalty, > 0; see ``alpha_scale``.
     rank : int, default=1
-        Rank k of each coefficient tensor, at most the product of all sides but the longest, for matrices min(shape);
-        1 for vectors.
+        Rank k of each coefficient tensor, at most the product of all sides but the longest, for
+        matrices min(shape); 1 for vectors.
     p : float, default=1.0
         Exponent of the penalty, 0 < p <= 1; the smaller, the sparser.
     zeta : float, default=1e-10
-        Smooths the penalty, > 0; see ``alpha_scale``. It leaves no exact zeros: the score of every cell that
-        varies is positive.
+        Smooths the penalty, > 0; see ``alpha_scale``. It leaves no exact zeros: the score of every
+        cell that varies is positive.
     init : {"multistart", "identity", "random"}, default="multistart"
         The start: J has many local minima, and the start decides which one is reached.
 
-        "multistart" takes four starts: the leading right singular vectors of each class in the ridge solution, and in
-        the solution for p = 1 without a bound on the rank, both followed by iterations with an exponent and a
-        smoothing that approach p and zeta (continuation, also called graduated non-convexity); a random V, the same
-        at every call whatever ``random_state``; and V = [I; 0]. Of more than two axes V stands for the factors of all
-        axes but the first, and in place of singular vectors are those of a CP decomposition by alternating least
-        squares. For p < 1, after 10 iterations the two of the lowest objectives continue, after 2 more the one of the
-        lowest. These 44 iterations come before the first counted one: ``max_iter`` and ``objective_path_`` count those
-        of the chosen start. For p = 1 two starts are taken: the second, without continuation, is iterated first and
-        counted, and after its tenth iteration the first follows where its objective is lower after 6 and after 10
-        iterations, which are not counted. All iterations begin at an extrapolated V (Nesterov's method, restarted
-        where J would rise), so that fewer of them reach the same J. Where the rank is the largest, which bounds
-        nothing, the problem without a bound is solved instead; for p = 1 it is convex. Of few samples some random
-        starts end lower, and a study says whether they do for its final model; see ``n_init``.
+        "multistart" takes four starts: the leading right singular vectors of each class in the
+        ridge solution, and in the solution for p = 1 without a bound on the rank, both followed by
+        iterations with an exponent and a smoothing that approach p and zeta (continuation, also
+        called graduated non-convexity); a random V, the same at every call whatever
+        ``random_state``; and V = [I; 0]. Of more than two axes V stands for the factors of all axes
+        but the first, and in place of singular vectors are those of a CP decomposition by
+        alternating least squares. For p < 1, after 10 iterations the two of the lowest objectives
+        continue, after 2 more the one of the lowest. These 44 iterations come before the first
+        counted one: ``max_iter`` and ``objective_path_`` count those of the chosen start. For p = 1
+        two starts are taken: the second, without continuation, is iterated first and counted, and
+        after its tenth iteration the first follows where its objective is lower after 6 and after
+        10 iterations, which are not counted. All iterations begin at an extrapolated V (Nesterov's
+        method, restarted where J would rise), so that fewer of them reach the same J. Where the
+        rank is the largest, which bounds nothing, the problem without a bound is solved instead;
+        for p = 1 it is convex. Of few samples some random starts end lower, and a study says
+        whether they do for its final model; see ``n_init``.
 
-        "identity" is the paper's start V = [I; 0], D = 1, and "random" a random V a class, orthonormal where it has no
-        more columns than rows, D = 1; both are followed by the paper's iterations. With ``alpha_scale="max"`` the 1 of
-        D becomes ``(p/2) u^(p-2)``, u as below.
+        "identity" is the paper's start V = [I; 0], D = 1, and "random" a random V a class,
+        orthonormal where it has no more columns than rows, D = 1; both are followed by the paper's
+        iterations. With ``alpha_scale="max"`` the 1 of D becomes ``(p/2) u^(p-2)``, u as below.
     alpha_scale : {"max", "absolute"}, default="max"
-        Unit of alpha and zeta: "max" takes both from the training set, so that a constant factor of X does not
-        change the ranking; "absolute" uses them as they are. Of a cell f let ``c_f`` be the length of
-        ``sum_i X_i[f] y_i`` over the centred samples and targets, and ``q_f = sum_i X_i[f]^2``. The unit of alpha is
-        ``a(p) = max_f M c_f^(2-p) q_f^(p-1)``, from which on no single cell is worth its penalty, with
-        ``M = 2 t^(1-p) - t^(2-p)``, ``t = 2 (1-p) / (2-p)``: for p = 1 it is alpha_max, ``2 max_f c_f``, from
-        which on the solution is zero. The unit of zeta is ``u^2``, ``u = a(0) / a(1)``: where one cell has both
-        maxima u is half of its least-squares coefficient. In images of values in [0, 1] u is about 0.3 to 1.
+        Unit of alpha and zeta: "max" takes both from the training set, so that a constant factor of
+        X does not change the ranking; "absolute" uses them as they are. Of a cell f let ``c_f`` be
+        the length of ``sum_i X_i[f] y_i`` over the centred samples and targets, and ``q_f = sum_i
+        X_i[f]^2``. The unit of alpha is ``a(p) = max_f M c_f^(2-p) q_f^(p-1)``, from which on no
+        single cell is worth its penalty, with ``M = 2 t^(1-p) - t^(2-p)``, ``t = 2 (1-p) / (2-p)``:
+        for p = 1 it is alpha_max, ``2 max_f c_f``, from which on the solution is zero. The unit of
+        zeta is ``u^2``, ``u = a(0) / a(1)``: where one cell has both maxima u is half of its
+        least-squares coefficient. In images of values in [0, 1] u is about 0.3 to 1.
     max_iter : int, default=200
-        Largest number of iterations; one is a step of each axis, for matrices a U-step and a V-step.
+        Largest number of iterations; one is a step of each axis, for matrices a U-step and a
+        V-step.
     tol : float, default=1e-4
         Stop when an iteration lowers the objective by less than this share.
     n_features_to_select : int, default=None
@@ -280,12 +299,13 @@ class SMR(_SparseMatrixRegression, TensorSelector):
     random_state : int, RandomState instance or None, default=None
         Seed of the start for ``init="random"``; the other starts ignore it.
     mask : array of bool, default=None
-        The cells of a volume or another array that are the columns of X, in C order, in place of ``shape``. Cells of
-        its bounding box outside the mask have neither data nor penalty.
+        The cells of a volume or another array that are the columns of X, in C order, in place of
+        ``shape``. Cells of its bounding box outside the mask have neither data nor penalty.
     n_init : int, default=1
-        Number of starts that are iterated to their ends, ``init="multistart"`` and ``n_init - 1`` random ones, of which
-        the one of the lowest objective is fitted: ``n_init + 1`` fits in all. Not for other values of ``init``. Lower
-        objectives do not predict better (experiments/claims/smr-start), hence the default.
+        Number of starts that are iterated to their ends, ``init="multistart"`` and ``n_init - 1``
+        random ones, of which the one of the lowest objective is fitted: ``n_init + 1`` fits in all.
+        Not for other values of ``init``. Lower objectives do not predict better
+        (experiments/claims/smr-start), hence the default.
 
     Attributes
     ----------
@@ -296,7 +316,8 @@ class SMR(_SparseMatrixRegression, TensorSelector):
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels.
     scores_ : ndarray of shape (n_features,)
-        ``sqrt(sum_r P_r[f]^2)`` over all classes; 0 for features that are constant in the training set.
+        ``sqrt(sum_r P_r[f]^2)`` over all classes; 0 for features that are constant in the training
+        set.
     ranking_ : ndarray of int64, shape (n_features,)
         Rank of each feature by its score, 1 for the best.
     objective_path_ : ndarray of shape (n_iter_,)
@@ -304,8 +325,8 @@ class SMR(_SparseMatrixRegression, TensorSelector):
     n_iter_ : int
         Number of iterations, the length of ``objective_path_``.
     converged_ : bool
-        Whether the iterations ended by ``tol`` and not by ``max_iter``; at a local optimum unless p = 1 and the rank
-        is the largest.
+        Whether the iterations ended by ``tol`` and not by ``max_iter``; at a local optimum unless p
+        = 1 and the rank is the largest.
     n_features_in_ : int
         Number of features of the training set.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -341,16 +362,18 @@ class SMR(_SparseMatrixRegression, TensorSelector):
 
 
 class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
-    """Sparse matrix regression of quantities: ranks the cells of matrices or tensors and predicts numbers.
+    """Sparse matrix regression of quantities: ranks the cells of matrices or tensors and predicts
+    numbers.
 
-    The problem of `SMR` with the standardised quantities in place of the one-hot targets, one coefficient tensor a
-    quantity. For vectors (``shape=None``) it is least squares with an l2,p penalty on the rows, LS21; for
-    one quantity and p = 1 then the lasso.
+    The problem of `SMR` with the standardised quantities in place of the one-hot targets, one
+    coefficient tensor a quantity. For vectors (``shape=None``) it is least squares with an l2,p
+    penalty on the rows, LS21; for one quantity and p = 1 then the lasso.
 
     Parameters
     ----------
     shape, alpha, rank, p, zeta, init, alpha_scale : default as in `SMR`
-        See `SMR`. With ``alpha_scale="absolute"`` alpha and zeta are for the standardised quantities.
+        See `SMR`. With ``alpha_scale="absolute"`` alpha and zeta are for the standardised
+        quantities.
     max_iter, tol, n_features_to_select, random_state, mask, n_init : default as in `SMR`
         See `SMR`.
 
@@ -361,8 +384,8 @@ class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
     intercept_ : float or ndarray of shape (n_quantities,)
         Intercepts, in units of y.
     scores_ : ndarray of shape (n_features,)
-        ``sqrt(sum_r P_r[f]^2)`` over the standardised quantities; 0 for features that are constant in the training
-        set.
+        ``sqrt(sum_r P_r[f]^2)`` over the standardised quantities; 0 for features that are constant
+        in the training set.
     ranking_, objective_path_, n_iter_, converged_, n_features_in_
         See `SMR`.
 

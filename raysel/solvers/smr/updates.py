@@ -1,10 +1,10 @@
 """The objective of sparse matrix regression, the iterations that lower it, and their starts.
 
-The bound on the rank and, for p < 1, the penalty give the objective many local minima, and a start whose weights
-already differ much keeps the few cells of low weight. Two methods are combined. Continuation (graduated
-non-convexity): the first iterations minimise the penalty for an exponent that falls from 1 to p and a smoothing that
-falls by orders of magnitude. Successive halving: several starts are iterated a few times, and those of the lowest
-objectives continue.
+The bound on the rank and, for p < 1, the penalty give the objective many local minima, and a start
+whose weights already differ much keeps the few cells of low weight. Two methods are combined.
+Continuation (graduated non-convexity): the first iterations minimise the penalty for an exponent
+that falls from 1 to p and a smoothing that falls by orders of magnitude. Successive halving:
+several starts are iterated a few times, and those of the lowest objectives continue.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class _Iterate(NamedTuple):
 
 
 def objective(P: FloatArray, data: LeastSquaresData, alpha: float, p: float, zeta: float) -> float:
-    """Objective J of given coefficients. `P` is (n_classes, n_features) or (n_classes, m_1, .., m_N)."""
+    """Objective J of given coefficients. `P` is (n_classes, n_features) or (n_classes, m_1, ..,
+    m_N).
+    """
     flat = P.reshape(len(P), -1)
     error = flat @ data.X - data.Y
     return (
@@ -52,10 +54,11 @@ def objective(P: FloatArray, data: LeastSquaresData, alpha: float, p: float, zet
 def alternating_steps(
     samples: TensorSamples, start: Sequence[FloatArray], D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[FloatArray]:
-    """Run the paper's iterations and yield the coefficients after each step: of mode 1, .., N, of mode 1, ...
+    """Run the paper's iterations and yield the coefficients after each step: of mode 1, .., N, of
+    mode 1, ...
 
-    `start` has the factors of all modes but the first, (c, m_q, k) each; `D` is (m_1, .., m_N); yields `P`
-    (c, m_1, .., m_N).
+    `start` has the factors of all modes but the first, (c, m_q, k) each; `D` is (m_1, .., m_N);
+    yields `P` (c, m_1, .., m_N).
     """
     P, before, factors = None, None, with_first(start, samples.shape[0])
     for penalty in penalties:
@@ -71,11 +74,12 @@ def alternating_steps(
 def accelerated_steps(
     samples: TensorSamples, start: Sequence[FloatArray], D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Iterate like `alternating_steps`, but from extrapolated factors: fewer iterations reach the same J.
+    """Iterate like `alternating_steps`, but from extrapolated factors: fewer iterations reach the
+    same J.
 
-    An iteration begins at the factors plus ``t / (t + 3)`` of their last change, Nesterov's extrapolation; where it
-    ends above the last J, and where the penalty changes, it begins at the factors themselves and t is counted anew.
-    So J never rises under one penalty.
+    An iteration begins at the factors plus ``t / (t + 3)`` of their last change, Nesterov's
+    extrapolation; where it ends above the last J, and where the penalty changes, it begins at the
+    factors themselves and t is counted anew. So J never rises under one penalty.
 
     Yields `P` (c, m_1, .., m_N), with a mask (c, n_features).
     """
@@ -128,10 +132,12 @@ def _mode_step(
     penalty: Penalty,
     J: float,
 ) -> tuple[list[FloatArray], FloatArray, float]:
-    """Return the factors after a step of one mode, their product, and with a mask its objective, else J.
+    """Return the factors after a step of one mode, their product, and with a mask its objective,
+    else J.
 
-    With a mask nothing bounds the coefficients outside. Where these are so much larger than those inside that rounding
-    takes the latter, the objective would rise, and the factors stay as they were.
+    With a mask nothing bounds the coefficients outside. Where these are so much larger than those
+    inside that rounding takes the latter, the objective would rise, and the factors stay as they
+    were.
     """
     stepped = mode_step(samples, factors, mode, D, penalty.alpha)
     P = composed(stepped)
@@ -146,8 +152,9 @@ def _extrapolated(
 ) -> list[FloatArray]:
     """Add a share of their last change to the factors of all modes but the first.
 
-    Of a matrix U V', with U_t orthonormal and ``R = U_t' U_{t-1}``, ``V_{t-1} R'`` is the right factor of P_{t-1}
-    projected on U_t. The columns of factors of higher order are the same but for rounding whatever the basis.
+    Of a matrix U V', with U_t orthonormal and ``R = U_t' U_{t-1}``, ``V_{t-1} R'`` is the right
+    factor of P_{t-1} projected on U_t. The columns of factors of higher order are the same but for
+    rounding whatever the basis.
     """
     first, *others = now
     last = before[1:]
@@ -158,7 +165,9 @@ def _extrapolated(
 
 
 def _weights(samples: TensorSamples, P: FloatArray, penalty: Penalty) -> FloatArray:
-    """Weights of the penalty's tangent at P, one a cell and 0 outside the mask, shape (m_1, .., m_N)."""
+    """Weights of the penalty's tangent at P, one a cell and 0 outside the mask, shape (m_1, ..,
+    m_N).
+    """
     weights = l2p_weights((P**2).sum(axis=0), penalty.p, penalty.zeta)
     return (
         weights
@@ -167,26 +176,32 @@ def _weights(samples: TensorSamples, P: FloatArray, penalty: Penalty) -> FloatAr
     )
 
 
-# LS21 steps before the factors start. On ORL 8 serve best for ranks 2 to 10 and alpha from 0.01 to 0.3
-# of alpha_max: with more, the weights D differ too much for matrices of rank k.
+# LS21 steps before the factors start. On ORL 8 serve best for ranks 2 to 10 and alpha from 0.01 to
+# 0.3 of alpha_max: with more, the weights D differ too much for matrices of rank k.
 _LS21_STEPS = 8
-# The continuation's iterations and its first and last smoothing, in squared units of the coefficients.
+# The continuation's iterations and its first and last smoothing, in squared units of the
+# coefficients.
 _CONTINUATION_STEPS = 5
 _SMOOTHING = (1e-2, 1e-6)
-# Iterations of each start in the first round, after which two continue, and in the second. [I; 0] is the first to
-# settle, so comparing sooner favours it (experiments/claims/smr-start). For p = 1 there are two starts, and the second
-# ends at a glance where it is behind: 6 uncounted iterations, a quarter of a fit's (experiments/benchmarks/smr-speed).
+# Iterations of each start in the first round, after which two continue, and in the second. [I; 0]
+# is the first to settle, so comparing sooner favours it (experiments/claims/smr-start). For p = 1
+# there are two starts, and the second ends at a glance where it is behind: 6 uncounted iterations,
+# a quarter of a fit's (experiments/benchmarks/smr-speed).
 _FIRST_ROUND, _SECOND_ROUND = 10, 2
 _GLANCE = 6
 
 
 def unit_weight(data: LeastSquaresData, p: float) -> float:
-    """Weight of the penalty's tangent for a feature whose coefficients have the length ``data.coefficient_unit()``."""
+    """Weight of the penalty's tangent for a feature whose coefficients have the length
+    ``data.coefficient_unit()``.
+    """
     return float(l2p_weights(np.array(data.coefficient_unit() ** 2), p, 0.0))
 
 
 def continuation(data: LeastSquaresData, penalty: Penalty) -> list[Penalty]:
-    """Penalties that lead from a smooth one with exponent 1 towards the given one, which they do not include."""
+    """Penalties that lead from a smooth one with exponent 1 towards the given one, which they do
+    not include.
+    """
     alpha, p, zeta = penalty
     unit = data.penalty_unit(p)
     exponents = np.linspace(1.0, p, _CONTINUATION_STEPS, endpoint=False).tolist()
@@ -209,19 +224,21 @@ def multistart_steps(
 ) -> Iterator[tuple[FloatArray, float]]:
     """Iterate `accelerated_steps` from the best of several starts.
 
-    For p < 1 each start is iterated 10 times, the two of the lowest objectives 2 times more, and the one of the lowest
-    objective continues. The starts are factors of all modes but the first:
+    For p < 1 each start is iterated 10 times, the two of the lowest objectives 2 times more, and
+    the one of the lowest objective continues. The starts are factors of all modes but the first:
 
-    - `leading_factors` of the solution without a bound on the rank for p = 1, for p < 1 with continuation;
+    - `leading_factors` of the solution without a bound on the rank for p = 1, for p < 1 with
+      continuation;
     - those of the ridge solution, with continuation;
     - random ones, the same for all classes and at every call, at the penalty itself;
     - `unit_cells`, ``[I; 0]``, at the penalty itself.
 
-    For p = 1 the first is already at the penalty itself: its 10 iterations come first, so that J is low soon. The
-    second follows if its J is lower after 6 and after 10 iterations, and the others are not tried. Where the rank is
-    `largest_rank` it bounds nothing, so that LS21 is solved instead, which is convex for p = 1; for p < 1 from the
-    ridge solution, with continuation and without, compared likewise. No start depends on the unit of the data or on the
-    order of the classes.
+    For p = 1 the first is already at the penalty itself: its 10 iterations come first, so that J is
+    low soon. The second follows if its J is lower after 6 and after 10 iterations, and the others
+    are not tried. Where the rank is `largest_rank` it bounds nothing, so that LS21 is solved
+    instead, which is convex for p = 1; for p < 1 from the ridge solution, with continuation and
+    without, compared likewise. No start depends on the unit of the data or on the order of the
+    classes.
 
     With a ``seed`` nothing is compared: the start is random, with other factors for each class.
     """
@@ -266,7 +283,9 @@ def multistart_steps(
 def _unbounded(
     data: LeastSquaresData, weights: FloatArray, penalty: Penalty
 ) -> tuple[FloatArray, FloatArray]:
-    """The first and the last of the LS21 steps, which do not depend on the rank: kept until another penalty asks."""
+    """The first and the last of the LS21 steps, which do not depend on the rank: kept until
+    another penalty asks.
+    """
     depends, steps = data.kept.get("ls21", (None, None))
     if depends != penalty:
         first, *_, last = islice(ls21_steps(data, weights, repeat(penalty)), _LS21_STEPS)
@@ -278,7 +297,9 @@ def _unbounded(
 def iterations(
     samples: TensorSamples, start: Sequence[FloatArray], D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[FloatArray]:
-    """Coefficients of the features after each whole iteration of `alternating_steps`, of every N-th step."""
+    """Coefficients of the features after each whole iteration of `alternating_steps`, of every
+    N-th step.
+    """
     n_modes = len(samples.shape)
     return map(
         samples.features,
@@ -296,7 +317,9 @@ def with_objective(
 def _opened_by(
     first: Iterator[tuple[FloatArray, float]], rival: Iterator[tuple[FloatArray, float]]
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Yield the first start's iterations of the first round, then the better start's; J never rises."""
+    """Yield the first start's iterations of the first round, then the better start's; J never
+    rises.
+    """
     reached = []
     for P, J in islice(first, _FIRST_ROUND):
         reached.append(J)
@@ -314,7 +337,9 @@ def _opened_by(
 def _best(
     starts: list[Iterator[tuple[FloatArray, float]]], second_round: int
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Compare the starts by their objectives in two rounds, the second of two; the best continues where it is."""
+    """Compare the starts by their objectives in two rounds, the second of two; the best
+    continues where it is.
+    """
     for n_iterations, n_survivors in ((_FIRST_ROUND, 2), (second_round, 1)):
         if len(starts) > n_survivors:
             reached = [next(islice(start, n_iterations - 1, None))[1] for start in starts]

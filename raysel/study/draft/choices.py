@@ -1,4 +1,6 @@
-"""Choices of a drafted study by the kind, the size and the values of the data: folds, method, scaling and metric."""
+"""Choices of a drafted study by the kind, the size and the values of the data: folds, method,
+scaling and metric.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,15 @@ SMALL, MEDIUM, LARGE, HUGE = range(4)
 
 
 def effort_of(dataset: Dataset) -> int:
-    """Return the effort of fits to a data set, from its size alone, so that a draft is the same on every machine."""
+    """Return the effort of fits to a data set, from its size alone, so that a draft is the same
+    on every machine.
+    """
     n_targets = max(1, len(dataset.classes))
     return sum(dataset.n_samples * dataset.n_features * n_targets > step for step in _STEPS)
 
 
-#: Fewest samples, or groups, of a class for two outer folds with two inner ones each: one to test, two to split.
+#: Fewest samples, or groups, of a class for two outer folds with two inner ones each: one to test,
+#: two to split.
 FEWEST = 3
 #: Fewest samples with and without a label.
 _FEWEST_OF_LABEL = 5
@@ -84,7 +89,9 @@ def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: int = S
 
 
 def drawn_folds(dataset: Dataset, effort: int = SMALL) -> Folds:
-    """Choose numbers of folds that can be drawn: fewer if groups leave a class out of a training set."""
+    """Choose numbers of folds that can be drawn: fewer if groups leave a class out of a training
+    set.
+    """
     wanted = fold_counts(dataset.y, dataset.groups, effort)
     if dataset.groups is None:
         return wanted
@@ -116,14 +123,18 @@ def class_counts(y: LabelArray, groups: LabelArray | None = None) -> dict[str | 
 
 
 def too_small_classes(y: LabelArray, groups: LabelArray | None = None) -> list[str | int]:
-    """Return the classes with too few samples, or groups, for nested folds, unless fewer than two would be left."""
+    """Return the classes with too few samples, or groups, for nested folds, unless fewer than
+    two would be left.
+    """
     counts = class_counts(y, groups)
     small = [name for name, count in counts.items() if count < FEWEST]
     return small if len(counts) - len(small) > 1 else []
 
 
 def rare_labels(y: LabelArray, names: Collection[str]) -> list[str]:
-    """Return the labels that too few samples have, or lack, for nested folds, unless fewer than two would be left."""
+    """Return the labels that too few samples have, or lack, for nested folds, unless fewer than
+    two would be left.
+    """
     present = y.sum(axis=0)
     fewest = np.minimum(present, len(y) - present)
     rare = [
@@ -154,26 +165,35 @@ def fold_entries(dataset: Dataset, groups: str | None) -> list[Entry]:
     return entries
 
 
-#: Ranks that are tried beside that which bounds nothing, of matrices and of arrays of higher order, whose coefficients
-#: have fewer numbers at each rank.
+#: Ranks that are tried beside that which bounds nothing, of matrices and of arrays of higher order,
+#: whose coefficients have fewer numbers at each rank.
 _RANKS, _RANKS_OF_ARRAYS = (2, 4, 8), (1, 2, 4)
 #: Method for data that the others would take minutes a fit for.
 FOR_LARGE = "fisher_score"
-#: Largest number of equations, of samples or features, that each iteration of rfs may solve; with as many samples and
-#: features a fit with an l1 penalty takes seconds.
+#: Largest number of equations, of samples or features, that each iteration of rfs may solve; with
+#: as many samples and features a fit with an l1 penalty takes seconds.
 _LARGEST_SYSTEM = 1500
-#: Most iterations of smml, by which the longest time of a study is estimated; on MSRC-v1, MSRC-v2, Scene and mfeat fits
-#: to the duality gap of a draft took 54 at most.
+#: Most iterations of smml, by which the longest time of a study is estimated; on MSRC-v1, MSRC-v2,
+#: Scene and mfeat fits to the duality gap of a draft took 54 at most.
 _MOST_ITERATIONS = 200
 #: Tables are ranked by the loss that judges them, see experiments/claims/defaults.
 _OF_TABLES = "linear_svm"
 _REASONS = {
-    "linear_svm": "linear SVM with an l1 or l2 penalty: a model of all columns at once, no structure among them",
+    "linear_svm": (
+        "linear SVM with an l1 or l2 penalty: a model of all columns at once, no structure among"
+        " them"
+    ),
     "rfs": "robust regression onto the classes: one weight a column, no structure among them",
-    "smr": "sparse matrix regression: ranks the cells by a regression of low rank in the axes of a sample",
+    "smr": (
+        "sparse matrix regression: ranks the cells by a regression of low rank in the axes of a"
+        " sample"
+    ),
     "smml": "sparse multimodal learning: weighs whole modalities and single features",
 }
-_PENALTIES = "l1 sets most weights to 0, l2 none: where many columns tell a little each, l1 cannot rank them all"
+_PENALTIES = (
+    "l1 sets most weights to 0, l2 none: where many columns tell a little each, l1 cannot rank"
+    " them all"
+)
 _OF_LABELS = "sparse multimodal learning, which takes several labels a sample"
 _FRACTION = "the value from which on nothing is selected"
 
@@ -195,7 +215,10 @@ def method_entries(dataset: Dataset) -> list[Entry]:
     if (effort == HUGE and name != "smml") or (
         name in ("rfs", _OF_TABLES) and size > _LARGEST_SYSTEM
     ):
-        why = f"ratio of the scatter between and within classes, a feature at a time: the fits of {name} would take long"
+        why = (
+            "ratio of the scatter between and within classes, a feature at a time: the fits of"
+            f" {name} would take long"
+        )
         return [
             Entry("solver.name", FOR_LARGE, why),
             Entry("search.method", "grid", "one configuration"),
@@ -284,14 +307,17 @@ def _regression_entries(dataset: Dataset) -> list[Entry]:
     ]
 
 
-#: Largest number of features that is scored: where many features tell a little each, a smaller one costs score.
+#: Largest number of features that is scored: where many features tell a little each, a smaller one
+#: costs score.
 MOST_FEATURES = 1000
 _NUMBERS = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500, MOST_FEATURES)
-#: A draft's score is compared with others', which are not of the fewest features within one standard error.
+#: A draft's score is compared with others', which are not of the fewest features within one
+#: standard error.
 _BEST = (
     "the number with the best inner score; one_se takes the fewest within one standard error of it"
 )
-#: n standardised features give samples of squared length n, so that C has to be the smaller the more there are.
+#: n standardised features give samples of squared length n, so that C has to be the smaller the
+#: more there are.
 _C, _OF_C = (
     (0.001, 0.01, 0.1, 1.0),
     "of linear_svm, smaller where many features are selected; inner folds choose one",
@@ -325,7 +351,10 @@ def scaling_entry(dataset: Dataset) -> Entry:
     )
     if layout.is_multimodal:
         value = "zscore_sqrt_width"
-        why = "mean 0 and variance 1 a feature, then divided by the root of its modality's width, so that none dominates"
+        why = (
+            "mean 0 and variance 1 a feature, then divided by the root of its modality's width, so"
+            " that none dominates"
+        )
     elif not dataset.is_multilabel and layout.noun != "table":
         if _of_one_unit(low, high):
             value, why = "unit", f"all cells by one range, as fits pixels: {shown}"
@@ -344,7 +373,9 @@ def _of_one_unit(low: FloatArray, high: FloatArray) -> bool:
 
 
 def _like_pixels(X: FloatArray, low: FloatArray, high: FloatArray) -> bool:
-    """Return whether many columns of whole numbers from 0 on share their minimum, and mostly their maximum."""
+    """Return whether many columns of whole numbers from 0 on share their minimum, and mostly
+    their maximum.
+    """
     if (
         X.shape[1] < _FEWEST_CELLS
         or low.min() != 0
@@ -376,11 +407,15 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
             Entry(
                 "evaluation.metric",
                 default_metric(dataset),
-                "1 less the squared error over that of the training mean; or neg_rmse, neg_mae, spearman",
+                "1 less the squared error over that of the training mean; or neg_rmse, neg_mae,"
+                " spearman",
             ),
         ]
     if dataset.is_multilabel or dataset.layout.is_multimodal:
-        why = "the model's own prediction from all features; knn and linear_svm are fitted to the best n_features"
+        why = (
+            "the model's own prediction from all features; knn and linear_svm are fitted to the"
+            " best n_features"
+        )
         return [Entry("evaluation.estimator", NATIVE, why), _metric(dataset)]
     numbers = feature_numbers(dataset.n_features)
     strengths = [Entry("evaluation.C", list(_C), _OF_C)] if value == LINEAR_SVM else []
@@ -403,15 +438,19 @@ def _metric(dataset: Dataset) -> Entry:
         and len(counts) == 2
         and dataset.layout.noun == "table"
     ):
-        # A linear SVM without class weights may predict the larger class only, and yet rank the samples well.
+        # A linear SVM without class weights may predict the larger class only, and yet rank the
+        # samples well.
         value = "roc_auc"
         why = (
-            f"share of the pairs of a sample of each class that are ranked rightly, for they have {min(counts)} and "
-            f"{max(counts)} samples; chance is .5; or balanced_accuracy"
+            "share of the pairs of a sample of each class that are ranked rightly, for they have"
+            f" {min(counts)} and {max(counts)} samples; chance is .5; or balanced_accuracy"
         )
     elif max(counts) >= _UNBALANCED * min(counts):
         value = "balanced_accuracy"
-        why = f"mean recall of the classes, for they have {min(counts)} to {max(counts)} samples; or accuracy"
+        why = (
+            f"mean recall of the classes, for they have {min(counts)} to {max(counts)} samples; or"
+            " accuracy"
+        )
     else:
         why = "share of test samples that are classified correctly; the classes are balanced enough"
     return Entry("evaluation.metric", value, why)

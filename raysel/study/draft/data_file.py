@@ -1,4 +1,6 @@
-"""What a data file holds: options under which it is read as it is meant, each with a reason, and what is in doubt."""
+"""What a data file holds: options under which it is read as it is meant, each with a reason, and
+what is in doubt.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ class Recognised:
         self.read()
 
     def read(self) -> None:
-        """Read the data with the options; cells without a value and text are prepared by the study."""
+        """Read the data with the options; cells without a value and text are prepared by the
+        study.
+        """
         self.dataset = load_dataset(self.path, unprepared=True, **self.options)
 
     @property
@@ -93,7 +97,10 @@ class Recognised:
                 f"{dataset.feature_names[i]} ({empty[i]} of {dataset.n_samples})" for i in worst
             )
             n_empty = int(empty[numbers].sum())
-            cells = f"{n_empty} {'cell' if n_empty == 1 else 'cells'} ({100 * n_empty / X.size:.2g} % of all)"
+            cells = (
+                f"{n_empty} {'cell' if n_empty == 1 else 'cells'} ({100 * n_empty / X.size:.2g} %"
+                " of all)"
+            )
             columns = f"{len(numbers)} {'column' if len(numbers) == 1 else 'columns'}"
             columns += ", most in" if len(numbers) > _NAMED else ":"
             why.append(f"the median of the training samples fills {cells} of {columns} {shown}")
@@ -130,7 +137,8 @@ def recognise(
     elif label is None and (array := _only_label_array(result)):
         options["label"], result.comments["label"] = array, "array of the labels"
         doubts.append(
-            f"label: {array} was taken, the only array with values that repeat; none is called y or label."
+            f"label: {array} was taken, the only array with values that repeat; none is called y or"
+            " label."
         )
     table = _columns(result)
     if table is not None and (mask is not None or volume_columns(table)):
@@ -140,7 +148,8 @@ def recognise(
     result.read()
     if result.dataset.layout.is_multitask:
         raise DataError(
-            f"{path} holds several tasks, and a study of one is drafted; see the built-in study faces-mtda."
+            f"{path} holds several tasks, and a study of one is drafted; see the built-in study"
+            " faces-mtda."
         )
     if table is not None and "mask" not in options:
         _leave_out_columns(result)
@@ -150,8 +159,8 @@ def recognise(
     _arrange(result)
     if result.dataset.n_samples < _FEW_SAMPLES:
         doubts.append(
-            f"cv: with {result.dataset.n_samples} samples the score depends much on the folds; set cv.repeats to 10, "
-            "which draws the folds ten times, to see how much."
+            f"cv: with {result.dataset.n_samples} samples the score depends much on the folds; set"
+            " cv.repeats to 10, which draws the folds ten times, to see how much."
         )
     return result
 
@@ -181,8 +190,8 @@ def _mask_beside(path: str | Path) -> Path:
     if len(files) != 1:
         there = f"{len(files)} files called so are" if files else "none is"
         raise DataError(
-            f"{path} is a table of NIfTI files, of which the voxels of a mask are the features, and {there} beside it: "
-            "name the mask by --mask (mask= in Python)."
+            f"{path} is a table of NIfTI files, of which the voxels of a mask are the features, and"
+            f" {there} beside it: name the mask by --mask (mask= in Python)."
         )
     return files[0]
 
@@ -197,7 +206,9 @@ def _only_label_array(result: Recognised) -> str | None:
 
 
 def _columns(result: Recognised) -> Any:
-    """The table in a data file, without those columns that the file itself marks as an index; None if it has none."""
+    """The table in a data file, without those columns that the file itself marks as an index;
+    None if it has none.
+    """
     if result.is_builtin or result.suffix not in TABLE_SUFFIXES:
         return None
     table, _ = open_table(find_data_file(result.file))
@@ -205,7 +216,8 @@ def _columns(result: Recognised) -> Any:
         return None
     if twice := [name for name, times in Counter(table.column_names).items() if times > 1]:
         raise DataError(
-            f"{result.path}: two columns are called {twice[0]!r}; give each column a different name."
+            f"{result.path}: two columns are called {twice[0]!r}; give each column a different"
+            " name."
         )
     index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     return table.drop_columns(
@@ -216,7 +228,9 @@ def _columns(result: Recognised) -> Any:
 def _recognise_volumes(
     result: Recognised, table: Any, label: str | None, mask: str | Path | None
 ) -> None:
-    """Recognise the mask, the labels and the groups of a table of NIfTI files; other columns are not read."""
+    """Recognise the mask, the labels and the groups of a table of NIfTI files; other columns are
+    not read.
+    """
     roles = table_roles(table, label)
     place = shown_place(mask or Path(result.path).with_name(_mask_beside(result.file).name))
     labels = result.options.get("labels")  # which the reader refuses
@@ -242,8 +256,9 @@ def _recognise_volumes(
     ]
     if beside:
         result.doubts.append(
-            f"confounds: {listed(beside)} may tell the label. List in dataset.confounds what may: the study says how well "
-            "it tells the label alone. To take its effect out of the voxels, add residualise to dataset.prepare."
+            f"confounds: {listed(beside)} may tell the label. List in dataset.confounds what may:"
+            " the study says how well it tells the label alone. To take its effect out of the"
+            " voxels, add residualise to dataset.prepare."
         )
 
 
@@ -262,8 +277,9 @@ def _recognise_columns(result: Recognised, table: Any, label: str | None) -> Non
     if len({roles.label, roles.groups, *roles.drop} - {None}) == table.num_columns:
         why = with_reasons(roles.drop)
         raise DataError(
-            f"{result.path}: no column is left as a feature: {why}. A feature is a column of numbers or of text of few "
-            "values, with few empty cells; remove lines above the names of the columns."
+            f"{result.path}: no column is left as a feature: {why}. A feature is a column of"
+            " numbers or of text of few values, with few empty cells; remove lines above the names"
+            " of the columns."
         )
 
 
@@ -322,7 +338,9 @@ def _leave_out_small(result: Recognised) -> None:
 
 
 def _arrange(result: Recognised) -> None:
-    """Recognise images in the rows of a matrix, and columns of no modalities though their names have points."""
+    """Recognise images in the rows of a matrix, and columns of no modalities though their names
+    have points.
+    """
     dataset, layout = result.dataset, result.dataset.layout
     if layout.is_multimodal and result.suffix in TABLE_SUFFIXES:
         # R writes points for blanks, e.g. Sepal.Length and Sepal.Width.
@@ -332,8 +350,8 @@ def _arrange(result: Recognised) -> None:
                 "one table, though the names of its columns have points", shape=[layout.n_features]
             )
             result.doubts.append(
-                f"shape: the columns are one table; leave shape out if {listed(names)}, before the points in their "
-                "names, are modalities."
+                f"shape: the columns are one table; leave shape out if {listed(names)}, before the"
+                " points in their names, are modalities."
             )
         return
     if len(layout.grid) != 1 or dataset.is_multilabel or dataset.categories:
@@ -343,13 +361,17 @@ def _arrange(result: Recognised) -> None:
     if arranged is None:
         return
     order = {"order": "F"} if arranged.order == "F" else {}
-    why = f"neighbouring cells correlate by {arranged.correlation:.2f}, any two by {arranged.any_two:.2f}"
+    why = (
+        f"neighbouring cells correlate by {arranged.correlation:.2f}, any two by"
+        f" {arranged.any_two:.2f}"
+    )
     result.choose(why, shape=list(arranged.shape), **order)
     if order:
         result.comments["order"] = "the columns run column by column, as MATLAB stores matrices"
     if dataset.feature_names != tuple(layout.default_names()):
         result.doubts.append(
-            "shape: the columns have names, but look like the cells of images; leave shape out if not."
+            "shape: the columns have names, but look like the cells of images; leave shape out if"
+            " not."
         )
     if not arranged.order_known:
         result.doubts.append(f"order: {arranged.describe()}")

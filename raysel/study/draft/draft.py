@@ -70,24 +70,25 @@ def init_study(
 ) -> Draft:
     """Draft a study that fits a data file, with a comment on each key.
 
-    Label, groups, index columns, shape and modalities are recognised; solver, search space, numbers of features,
-    folds, scaling and metric are chosen by the kind, the size and the values of the data. Nothing is fitted, and no
-    choice depends on how well features predict the labels.
+    Label, groups, index columns, shape and modalities are recognised; solver, search space, numbers
+    of features, folds, scaling and metric are chosen by the kind, the size and the values of the
+    data. Nothing is fitted, and no choice depends on how well features predict the labels.
 
     Parameters
     ----------
     path : str or Path
         Data file or folder as for `load_dataset`, or the name of one of scikit-learn's data sets.
     label : str, default=None
-        Name of the column or array that holds the labels. None: the one of a usual name, else the most likely one.
+        Name of the column or array that holds the labels. None: the one of a usual name, else the
+        most likely one.
     labels : str or Path, default=None
         File that holds the labels, where the data file holds the samples only.
     mask : str or Path, default=None
-        NIfTI file whose voxels above 0 are the features, where the data file is a table of NIfTI files. None: the one
-        beside the table that is called a mask.
+        NIfTI file whose voxels above 0 are the features, where the data file is a table of NIfTI
+        files. None: the one beside the table that is called a mask.
     output : str or Path, default=None
-        File to write the YAML text to, ending in .yaml, in an existing folder; it must not exist. None: nothing is
-        written.
+        File to write the YAML text to, ending in .yaml, in an existing folder; it must not exist.
+        None: nothing is written.
 
     Returns
     -------
@@ -97,7 +98,8 @@ def init_study(
     Raises
     ------
     DataError
-        If the file cannot be read or used, or no label is found; names the defect and how to fix it.
+        If the file cannot be read or used, or no label is found; names the defect and how to fix
+        it.
     ConfigError
         If the output exists, has another suffix, or its folder does not exist.
 
@@ -117,8 +119,10 @@ def init_study(
     text = _text(data, entries, target)
     values = {entry.key: entry.value for entry in entries}
     findings = _findings(data) | {
-        "method": f"{values['solver.name']}, {study.n_configurations} configurations; scaling "
-        f"{values['dataset.scaling']}",
+        "method": (
+            f"{values['solver.name']}, {study.n_configurations} configurations; scaling "
+            f"{values['dataset.scaling']}"
+        ),
         "folds": f"{study.config.cv.outer} outer x {study.config.cv.inner} inner",
     }
     if target is not None:
@@ -133,7 +137,8 @@ def _write(target: Path, text: str) -> None:
     except (OSError, ValueError) as error:  # a text that is no name is a ValueError
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise ConfigError(
-            f"{short_middle(str(target), _LONGEST)} cannot be written: {reason}; name another file by --output."
+            f"{short_middle(str(target), _LONGEST)} cannot be written: {reason}; name another file"
+            " by --output."
         ) from error
 
 
@@ -147,7 +152,8 @@ def _entries(data: Recognised, target: Path | None) -> list[Entry]:
     method = method_entries(dataset)
     if method[0].value == FOR_LARGE:
         data.doubts.append(
-            f"solver: {FOR_LARGE} was chosen for the size of the data; others rank features jointly."
+            f"solver: {FOR_LARGE} was chosen for the size of the data; others rank features"
+            " jointly."
         )
     entries = [
         Entry(
@@ -204,7 +210,9 @@ def _dataset_entries(data: Recognised, target: Path | None) -> list[Entry]:
 
 
 def _stated_path(given: str, target: Path | None) -> str:
-    """Path of a file as given if the study lies in the working directory, or $RAYSEL_DATA has it, else absolute."""
+    """Path of a file as given if the study lies in the working directory, or $RAYSEL_DATA has
+    it, else absolute.
+    """
     if as_uri(given):
         return given
     path = at_home(given)
@@ -227,7 +235,9 @@ def _text(data: Recognised, entries: Sequence[Entry], target: Path | None) -> st
 
 
 def study_text(headline: Sequence[str], doubts: Sequence[str], entries: Iterable[Entry]) -> str:
-    """Return a configuration as YAML in which each key has its explanation, behind it if that fits the line."""
+    """Return a configuration as YAML in which each key has its explanation, behind it if that
+    fits the line.
+    """
     lines = [line for text in headline for line in _comment(text)]
     if doubts:
         lines += ["# To check:", *(line for doubt in doubts for line in _listed_comment(doubt))]
@@ -275,7 +285,10 @@ def _findings(data: Recognised) -> dict[str, str]:
     noun = "several labels a sample" if dataset.is_multilabel else noun
     findings = {
         "data": f"{data.path}: {dataset.n_samples} samples x {dataset.n_features} features, {noun}",
-        "label": f"{f'{dataset.label}, ' if dataset.label else ''}{dataset.describe_target()} ({_of_target(dataset)})",
+        "label": (
+            f"{f'{dataset.label}, ' if dataset.label else ''}{dataset.describe_target()}"
+            f" ({_of_target(dataset)})"
+        ),
     }
     if dataset.feature_names != tuple(layout.default_names()):
         findings["features"] = listed(dataset.feature_names)
@@ -323,7 +336,9 @@ def _of_target(dataset: Dataset) -> str:
 
 
 def plain_name(path: str | Path) -> str:
-    """Return the name of a data file without folder and suffix, in the characters that a study's name may have."""
+    """Return the name of a data file without folder and suffix, in the characters that a study's
+    name may have.
+    """
     if uri := as_uri(path):
         path = parse_location(uri).name
     stem = data_stem(at_home(path).absolute())
@@ -339,7 +354,8 @@ def check_output(output: str | Path, path: str | Path) -> Path:
         pass
     except (OSError, ValueError) as error:  # a name that no file can have
         raise ConfigError(
-            f"{short_middle(str(target), _LONGEST)} cannot be the name of a file: {error.args[-1]}; name another one."
+            f"{short_middle(str(target), _LONGEST)} cannot be the name of a file: {error.args[-1]};"
+            " name another one."
         ) from error
     if target.is_dir():
         raise ConfigError(

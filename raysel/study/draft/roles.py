@@ -48,31 +48,46 @@ _MEASURED = r"^[\W_]*\d"
 #: Longest text of a cell that is shown.
 _LONGEST = 20
 #: What makes a feature of a column that is left out, by what is the matter.
-_MANY = "text of many values is no feature; to use it, take it out of drop if half of the values or more repeat"
+_MANY = (
+    "text of many values is no feature; to use it, take it out of drop if half of the values or"
+    " more repeat"
+)
 _TURN = "no numbers, and no features; turn them into numbers to use them"
 _TIME = (
-    "tells when a sample was measured; if samples near in time are alike, sort by it and set cv.blocks "
-    "or cv.blocks.forward"
+    "tells when a sample was measured; if samples near in time are alike, sort by it and set"
+    " cv.blocks or cv.blocks.forward"
 )
-_WEIGHT = "may say how much each sample counts, which raysel does not use; if it is a measurement, take it out of drop"
+_WEIGHT = (
+    "may say how much each sample counts, which raysel does not use; if it is a measurement, take"
+    " it out of drop"
+)
 _WELL = (
     "may tell where on a plate a sample was, and is no feature; take it out of drop if it is one"
 )
 _LABEL = "the label in other words, which is no feature and not to be encoded"
 _ODD = (
-    "numbers beside cells that are none are no feature; to use it, correct these, e.g. to half the limit of detection, "
-    "or empty them"
+    "numbers beside cells that are none are no feature; to use it, correct these, e.g. to half the"
+    " limit of detection, or empty them"
 )
 _BARE = "text that begins with a number is not a feature; leave numbers only in the cells to use it"
-_BATCH = "may tell which samples were measured together, and is left out; its effects stay in the columns"
-_FILL = "too many cells are empty to be filled; take the column out of drop to have dataset.prepare fill them all the same"
+_BATCH = (
+    "may tell which samples were measured together, and is left out; its effects stay in the"
+    " columns"
+)
+_FILL = (
+    "too many cells are empty to be filled; take the column out of drop to have dataset.prepare"
+    " fill them all the same"
+)
 #: More different numbers than these, stored as text, are no categories.
 _FEW_NUMBERS = 10
-#: Largest share of empty cells of a feature, and most different texts of one, each in two rows on average.
+#: Largest share of empty cells of a feature, and most different texts of one, each in two rows on
+#: average.
 _MOST_EMPTY, _MOST_TEXTS = 0.4, 50
-#: Fewest samples of each batch that are scaled by themselves: each training set of the drafted folds has two, as a rule.
+#: Fewest samples of each batch that are scaled by themselves: each training set of the drafted
+#: folds has two, as a rule.
 _FEWEST_OF_BATCH = 20
-#: Fewest different values of a column that is a group and no property of the sample such as its sex.
+#: Fewest different values of a column that is a group and no property of the sample such as its
+#: sex.
 _FEWEST_GROUPS = 5
 #: Fewest wells of a plate.
 _FEWEST_WELLS = 12
@@ -143,13 +158,16 @@ def _refuse_event(table: Any, label: str) -> None:
     for time, event in times_of_events(table.column_names):
         if time in numbers and event not in numbers and label in (time, event):
             raise DataError(
-                f"{time} is the time to an event, and {event} says whether it happened: such targets are not there yet. "
-                f"Name another label, or {event} by label, for whether it happens; the time is then left out."
+                f"{time} is the time to an event, and {event} says whether it happened: such"
+                f" targets are not there yet. Name another label, or {event} by label, for whether"
+                " it happens; the time is then left out."
             )
 
 
 def _of_features(table: Any, y: LabelArray | None) -> list[str]:
-    """Doubts about columns taken for features that may tell where, or in which order, samples were measured."""
+    """Doubts about columns taken for features that may tell where, or in which order, samples
+    were measured.
+    """
     columns = dict(zip(table.column_names, table.columns, strict=True))
     doubts: list[str] = []
     of_places = names_of_places(columns)
@@ -163,10 +181,14 @@ def _of_features(table: Any, y: LabelArray | None) -> list[str]:
     if circumstances:
         which = "is taken for a feature" if len(circumstances) == 1 else "are taken for features"
         doubts.append(
-            f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements."
+            f"drop: {listed(circumstances)} {which}; list in drop what only numbers the"
+            " measurements."
         )
     for name in filter(names_batch, circumstances):
-        told = f"groups or confounds: {name} may tell which samples were measured together; its effects stay in the columns."
+        told = (
+            f"groups or confounds: {name} may tell which samples were measured together; its"
+            " effects stay in the columns."
+        )
         doubts.append("\n".join([told, *_ways(name, columns[name], y)]))
     return doubts
 
@@ -183,7 +205,8 @@ def _is_empty(column: Any) -> Any:
 
 
 def _origins(column: Any) -> LabelArray | None:
-    """Number of each row's origin; each of a few empty cells, with which groups are refused, counts as its own.
+    """Number of each row's origin; each of a few empty cells, with which groups are refused, counts
+    as its own.
 
     None for other columns, and for few different values.
     """
@@ -217,16 +240,22 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
     if quantity is not None and not usual and (not likely or rank_of_label_name(likely[0]) is None):
         if rank_of_label_name(quantity) is not None:
             return quantity, [
-                f"label: {listed([quantity])} was taken, a quantity, by its name; name another by label."
+                (
+                    f"label: {listed([quantity])} was taken, a quantity, by its name; name another"
+                    " by label."
+                )
             ]
         if not likely:
-            doubt = f"label: {listed([quantity])} was taken, the last column of numbers; name another by label."
+            doubt = (
+                f"label: {listed([quantity])} was taken, the last column of numbers; name another"
+                " by label."
+            )
             return quantity, [doubt]
     if not likely:
         raise DataError(
-            "no column looks like labels, with few values that repeat, or like a quantity: the columns are "
-            f"{listed(names)}. Name the column by label; and if the samples stand in columns, exchange rows and "
-            "columns."
+            "no column looks like labels, with few values that repeat, or like a quantity: the"
+            f" columns are {listed(names)}. Name the column by label; and if the samples stand in"
+            " columns, exchange rows and columns."
         )
     why = "one of several columns that are" if usual else "as no column is"
     doubt = f"label: {listed(likely[:1])} was taken, {why} called y, label, target or class."
@@ -243,7 +272,10 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
         and rank_of_label_name(likely[0]) is None
         and is_number(table.column(last).type)
     ):
-        doubt += f" The last column, {listed([last])}, is a quantity: name it by label if that is what to predict."
+        doubt += (
+            f" The last column, {listed([last])}, is a quantity: name it by label if that is what"
+            " to predict."
+        )
     return likely[0], [doubt]
 
 
@@ -254,7 +286,9 @@ def _classes_of(column: Any) -> LabelArray | None:
 
 
 def _quantity(table: Any) -> str | None:
-    """Column that may hold a quantity to predict: the one of a usual name for labels, else the last one of numbers."""
+    """Column that may hold a quantity to predict: the one of a usual name for labels, else the
+    last one of numbers.
+    """
     names = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         aside = (
@@ -279,7 +313,9 @@ def _quantity(table: Any) -> str | None:
 def _why_no_feature(
     name: str, column: Any, values: LabelArray | None, y: LabelArray | None
 ) -> tuple[str, str]:
-    """Reason why a column is no feature, and what would make it one; empty for a feature, and if nothing would."""
+    """Reason why a column is no feature, and what would make it one; empty for a feature, and if
+    nothing would.
+    """
     kind = column.type
     n_missing = int(pc.sum(_is_empty(column)).as_py() or 0)
     if n_missing == len(column):
@@ -346,7 +382,9 @@ def _why_no_category(
 
 
 def _all_wells(column: Any) -> bool:
-    """Return whether the cells of a column name wells of a plate, e.g. A01, and not a few of them only."""
+    """Return whether the cells of a column name wells of a plate, e.g. A01, and not a few of
+    them only.
+    """
     cells = decoded(column)
     return (
         pc.all(pc.match_substring_regex(cells, r"^([A-P]|A[A-F])(0?[1-9]|[1-3]\d|4[0-8])$")).as_py()
@@ -356,40 +394,45 @@ def _all_wells(column: Any) -> bool:
 
 
 def _ways(name: str, column: Any, y: LabelArray | None) -> list[str]:
-    """Return the ways to take a batch into account, exact centring first, each with what it costs."""
+    """Return the ways to take a batch into account, exact centring first, each with what it
+    costs.
+    """
     counts = [cell["counts"] for cell in decoded(column).value_counts().to_pylist()]
     values, name = codes(column), listed([name])
     encoded = "" if is_text(column.type) else f"{{encode: {{}}, columns: [{name}]}}, "
     told = "what tells the label" if y is None else "the classes' difference"
     centred = (
-        f"To centre the columns by {name}: dataset.confounds: [{name}], dataset.prepare: [{encoded}residualise]; a part "
-        f"of {told} may go with it."
+        f"To centre the columns by {name}: dataset.confounds: [{name}], dataset.prepare:"
+        f" [{encoded}residualise]; a part of {told} may go with it."
     )
     ways = [centred]
     if values is None:
         return [*ways, f"Harmonise and cv.groups need a value of {name} in each row."]
     if min(counts) >= _FEWEST_OF_BATCH:
         ways.append(
-            f"To match the scales too: dataset.prepare: [{{harmonise: {name}}}]; a part of the shifts stays, and "
-            f"features of {name} may rank high."
+            f"To match the scales too: dataset.prepare: [{{harmonise: {name}}}]; a part of the"
+            f" shifts stays, and features of {name} may rank high."
         )
     if (n_splits := _splits(values, y)) > FEWEST:
         folds = fold_counts(np.zeros(len(values)) if y is None else y, values)
         ways.append(
-            f"To score on others than it learns from: cv.groups: {name}, cv.outer: {folds.outer}, cv.inner: "
-            f"{folds.inner}; its effects stay in the ranking."
+            f"To score on others than it learns from: cv.groups: {name}, cv.outer: {folds.outer},"
+            f" cv.inner: {folds.inner}; its effects stay in the ranking."
         )
     elif y is None:
         ways.append(f"cv.groups needs {FEWEST + 1} values of {name}, and there are {n_splits}.")
     else:
         ways.append(
-            f"cv.groups needs each class in {FEWEST + 1} values of {name}, and one is in {n_splits}."
+            f"cv.groups needs each class in {FEWEST + 1} values of {name}, and one is in"
+            f" {n_splits}."
         )
     return ways
 
 
 def _splits(values: LabelArray, y: LabelArray | None) -> int:
-    """Return the least number of groups that a class has samples of; of a quantity that of all groups."""
+    """Return the least number of groups that a class has samples of; of a quantity that of all
+    groups.
+    """
     return min(class_counts(y, values).values()) if y is not None else len(np.unique(values))
 
 
@@ -442,8 +485,9 @@ def usable_groups(
             usable.append(name)
         else:
             doubts.append(
-                f"groups: {listed([name])} repeats, but a class has {fewest} of its values only, too few to keep them "
-                "whole in the folds. If its samples resemble each other, the scores are too high."
+                f"groups: {listed([name])} repeats, but a class has {fewest} of its values only,"
+                " too few to keep them whole in the folds. If its samples resemble each other, the"
+                " scores are too high."
             )
     if not usable:
         return None

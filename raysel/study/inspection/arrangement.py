@@ -1,4 +1,6 @@
-"""Evidence on which side of images is up: mirror symmetry of the mean images of all samples and of each class."""
+"""Evidence on which side of images is up: mirror symmetry of the mean images of all samples and
+of each class.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from raysel.study.inspection.column_correlations import (
     partners,
 )
 
-#: Ratio of all samples from which the axis of symmetry may be known (measured in experiments/claims/arrangement).
+#: Ratio of all samples from which the axis of symmetry may be known (measured in
+#: experiments/claims/arrangement).
 SURE = 3.0
 #: Sides below this are too short for the details of a face.
 _SHORTEST = 16
@@ -31,17 +34,21 @@ _SHORTEST = 16
 _FEWEST_CLASSES, _MOST_CLASSES, _PER_CLASS = 5, 40, 4
 #: Share of the classes whose mean images are more symmetric in the direction of all samples.
 _AGREE = 0.9
-#: The details of the mean images of two halves of the samples must correlate as much, or they are mostly noise.
+#: The details of the mean images of two halves of the samples must correlate as much, or they are
+#: mostly noise.
 _REPEATABLE = 0.8
 
 
 def symmetry(samples: FloatArray, shape: tuple[int, int]) -> float:
     r"""Measure whether the mean image is mirrored left to right rather than top to bottom.
 
-    Faces and many objects are nearly symmetric left to right and never top to bottom. Let D be the mean image less
-    its smoothed copy (Gaussian of one eighth of each side), so that light and background count little. The value is
+    Faces and many objects are nearly symmetric left to right and never top to bottom. Let D be the
+    mean image less its smoothed copy (Gaussian of one eighth of each side), so that light and
+    background count little. The value is
 
-    .. math:: \frac{\lVert D - D_{\text{upside down}} \rVert^2}{\lVert D - D_{\text{mirrored}} \rVert^2}
+    .. math::
+
+       \frac{\lVert D - D_{\text{upside down}} \rVert^2}{\lVert D - D_{\text{mirrored}} \rVert^2}
 
     which is above one for upright images of such objects and below one if they lie on their side.
     """
@@ -57,8 +64,8 @@ def is_known(
 ) -> bool:
     """Tell whether the mean images of nearly all classes agree on which side of the images is up.
 
-    One mean image is no evidence: that of the digits 0 and 3, or of the letters B to E, is symmetric top to bottom.
-    Faces are of many classes, each more symmetric left to right.
+    One mean image is no evidence: that of the digits 0 and 3, or of the letters B to E, is
+    symmetric top to bottom. Faces are of many classes, each more symmetric left to right.
     """
     if y is None or abs(math.log(ratio)) < math.log(SURE) or min(shape) < _SHORTEST:
         return False
@@ -109,27 +116,32 @@ class Arrangement:
 
     @property
     def row_length(self) -> int:
-        """Number of consecutive columns that form one row (order C) or one column (order F) of the image."""
+        """Number of consecutive columns that form one row (order C) or one column (order F) of
+        the image.
+        """
         return self.shape[1] if self.order == "C" else self.shape[0]
 
     def describe(self) -> str:
-        """Say in one sentence what was found, from which figures, and whether the order is known."""
+        """Say in one sentence what was found, from which figures, and whether the order is
+        known.
+        """
         height, width = self.shape
         text = (
-            f"the columns are the cells of {height} x {width} images in order {self.order}: neighbouring cells "
-            f"correlate by {self.correlation:.2f} on average ({self.n_pairs} pairs, {self.n_samples} samples), any "
-            f"two cells by {self.any_two:.2f}"
+            f"the columns are the cells of {height} x {width} images in order {self.order}:"
+            f" neighbouring cells correlate by {self.correlation:.2f} on average ({self.n_pairs}"
+            f" pairs, {self.n_samples} samples), any two cells by {self.any_two:.2f}"
         )
         if not math.isnan(self.runner_up):
             text += f", those of the next best shape by {self.runner_up:.2f}"
         if self.order_known:
             return (
-                f"{text}; upright, because the mean images of nearly all classes are more symmetric left to right "
-                "than top to bottom."
+                f"{text}; upright, because the mean images of nearly all classes are more symmetric"
+                " left to right than top to bottom."
             )
         return (
-            f"{text}. C or F cannot be told from the values: look at the mean image, and if it lies on its side, set "
-            f"shape [{width}, {height}] and order {'F' if self.order == 'C' else 'C'}."
+            f"{text}. C or F cannot be told from the values: look at the mean image, and if it lies"
+            f" on its side, set shape [{width}, {height}] and order"
+            f" {'F' if self.order == 'C' else 'C'}."
         )
 
 
@@ -138,24 +150,26 @@ def find_arrangement(
 ) -> Arrangement | None:
     r"""Find the shape and order of images from the correlations of neighbouring cells.
 
-    Cells side by side are one column of X apart, and cells below each other are a row's length w apart. The
-    correlation of columns j and j + k, averaged over j, therefore falls with k and rises to a peak at k = w. The
-    factorisation h x w of the number of columns is taken whose neighbouring cells correlate most on average, in both
-    directions, if they look like those of an image:
+    Cells side by side are one column of X apart, and cells below each other are a row's length w
+    apart. The correlation of columns j and j + k, averaged over j, therefore falls with k and rises
+    to a peak at k = w. The factorisation h x w of the number of columns is taken whose neighbouring
+    cells correlate most on average, in both directions, if they look like those of an image:
 
-    - side by side and below each other they correlate by c with (c - a) / (1 - a) at least 0.2, where a is the mean
-      correlation of any two cells;
-    - the correlation has a peak at lag w and is nowhere higher between w / 2 and half the number of columns;
+    - side by side and below each other they correlate by c with (c - a) / (1 - a) at least 0.2,
+      where a is the mean correlation of any two cells;
+    - the correlation has a peak at lag w and is nowhere higher between w / 2 and half the number of
+      columns;
     - rows farther apart correlate less than those two apart;
     - it is lower from the end of a row to the start of the next one than within a row;
     - three colour channels, as the last or the first axis of the images, do not explain it.
 
-    A table of features, a spectrum (smooth in one direction only) and images whose columns were permuted do not meet
-    these conditions.
+    A table of features, a spectrum (smooth in one direction only) and images whose columns were
+    permuted do not meet these conditions.
 
-    An image and its transpose have the same neighbours. Which of them is upright is told only by the mean images: that
-    of all samples must be at least 3 times as symmetric left to right as top to bottom, or the reverse, and those of 90
-    % of at least 5 classes must agree with it; both sides must have 16 cells or more.
+    An image and its transpose have the same neighbours. Which of them is upright is told only by
+    the mean images: that of all samples must be at least 3 times as symmetric left to right as top
+    to bottom, or the reverse, and those of 90 % of at least 5 classes must agree with it; both
+    sides must have 16 cells or more.
     """
     X = np.asarray(X)
     widths = _widths(X.shape[1])
@@ -182,17 +196,24 @@ def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) 
     correlation, n_pairs = declared.score(width)
     widths = _widths(height * width)
     shape = f"[{height}, {width}]"
-    figures = f"Neighbouring cells correlate by {correlation:.2f} on average ({n_pairs} pairs, {len(samples)} samples)"
+    figures = (
+        f"Neighbouring cells correlate by {correlation:.2f} on average ({n_pairs} pairs,"
+        f" {len(samples)} samples)"
+    )
     arrangement = _find(samples, y, widths, column_major=False)
     # With order F the columns were rearranged: put them back as the file has them.
     stored = samples.reshape(-1, height, width).transpose(0, 2, 1).reshape(len(samples), -1)
     before = _find(stored, y, widths, column_major=False)
-    # An image read in the wrong order can look like one whose rows are shifted, so the better of the two counts.
+    # An image read in the wrong order can look like one whose rows are shifted, so the better of
+    # the two counts.
     if before is not None and (
         arrangement is None or before.correlation > arrangement.correlation + _SAME
     ):
         if before.row_length != height and before.correlation > correlation:
-            return f"{_otherwise(before)}\n{figures}, there, if order is F now, by {before.correlation:.2f}."
+            return (
+                f"{_otherwise(before)}\n{figures}, there, if order is F now, by"
+                f" {before.correlation:.2f}."
+            )
     elif arrangement is not None and arrangement.row_length == width:
         return _on_their_side(arrangement) if arrangement.order == "F" else None
     elif arrangement is not None and arrangement.correlation > correlation:
@@ -200,9 +221,10 @@ def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) 
     elsewhere = partners(samples)
     if declared.excess(correlation) < NO_MORE and declared.excess(elsewhere) > ABOVE_ANY_TWO:
         return (
-            f"The columns are not in the order of an image of shape {shape}: correct dataset.shape and dataset.order, "
-            f"or leave them out.\n{figures}, no more than any two cells ({declared.any_two:.2f}), while each has another "
-            f"one elsewhere with which it correlates by {elsewhere:.2f}."
+            f"The columns are not in the order of an image of shape {shape}: correct dataset.shape"
+            f" and dataset.order, or leave them out.\n{figures}, no more than any two cells"
+            f" ({declared.any_two:.2f}), while each has another one elsewhere with which it"
+            f" correlates by {elsewhere:.2f}."
         )
     return None
 
@@ -210,9 +232,10 @@ def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) 
 def _on_their_side(arrangement: Arrangement) -> str:
     height, width = arrangement.shape
     return (
-        f"Images of shape [{width}, {height}] seem on their side: shape [{height}, {width}] with order F (if order is F "
-        f"now, C) turns them upright.\nTheir mean image is {arrangement.symmetry:.0f} times as symmetric top to bottom "
-        "as left to right, and those of nearly all classes agree."
+        f"Images of shape [{width}, {height}] seem on their side: shape [{height}, {width}] with"
+        " order F (if order is F now, C) turns them upright.\nTheir mean image is"
+        f" {arrangement.symmetry:.0f} times as symmetric top to bottom as left to right, and those"
+        " of nearly all classes agree."
     )
 
 

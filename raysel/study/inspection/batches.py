@@ -1,4 +1,6 @@
-"""How well the batch of a sample is still told from its prepared columns, on held-out training samples."""
+"""How well the batch of a sample is still told from its prepared columns, on held-out training
+samples.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ _MOST = 1000
 _FEWEST = 4
 #: Level at which a batch counts as told.
 _LEVEL = 0.01
-#: Weight of the loss where the mean square of a sample's values is 1: about that of a hard margin for many columns.
+#: Weight of the loss where the mean square of a sample's values is 1: about that of a hard margin
+#: for many columns.
 _C = 10.0
 #: Words of the remark on a batch that is not told, which questions no score.
 UNTOLD = "does not clearly tell"
@@ -37,8 +40,8 @@ def batch_remarks(
 ) -> Iterator[str]:
     """Remark on how well each batch is told after the steps that take it out.
 
-    A linear SVM of the prepared columns predicts the batches of the held-out samples of the first outer fold's inner
-    folds. No test sample of that fold is used.
+    A linear SVM of the prepared columns predicts the batches of the held-out samples of the first
+    outer fold's inner folds. No test sample of that fold is used.
     """
     if preparation is None or not plan.folds:
         return
@@ -76,7 +79,9 @@ def _predicted(
     train: IntArray,
     held_out: IntArray,
 ) -> FloatArray:
-    """Batch and predicted batch of the held-out samples of batches that are learned from, shape (2, n_samples)."""
+    """Batch and predicted batch of the held-out samples of batches that are learned from, shape
+    (2, n_samples).
+    """
     if len(train) > _MOST:
         train = np.sort(np.random.default_rng(0).choice(train, _MOST, replace=False))
     train = train[~np.isnan(X[train, column])]
@@ -94,7 +99,9 @@ def _predicted(
 
 
 def _remark(step: str, name: str, true: FloatArray, found: FloatArray, part: Preparation) -> str:
-    """Return the balanced accuracy of the predicted batches beside that of chance, and what to do."""
+    """Return the balanced accuracy of the predicted batches beside that of chance, and what to
+    do.
+    """
     values, counts = np.unique(true, return_counts=True)
     k = len(values)
     score = recall_score(true, found, labels=values, average="macro", zero_division=0)
@@ -108,6 +115,6 @@ def _remark(step: str, name: str, true: FloatArray, found: FloatArray, part: Pre
     elif name not in (part.categories or {}):
         mend = f"put {{encode: {{}}, columns: [{name}]}} before it, which centres each value"
     return (
-        f"After {step}, a linear SVM still tells {name} of held-out training samples: {scores}. Features of {name} may "
-        f"rank high: {mend}."
+        f"After {step}, a linear SVM still tells {name} of held-out training samples: {scores}."
+        f" Features of {name} may rank high: {mend}."
     )

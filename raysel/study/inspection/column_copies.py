@@ -1,4 +1,6 @@
-"""Remark on columns that are copies of others, where permutation importance is the rank: none is missed alone."""
+"""Remark on columns that are copies of others, where permutation importance is the rank: none is
+missed alone.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,12 @@ _GROUPS, _NAMED = 3, 4
 
 
 def column_copies(X: FloatArray) -> list[IntArray]:
-    """Return the groups of columns that are copies by their ranks, whatever their units and signs, largest first.
+    """Return the groups of columns that are copies by their ranks, whatever their units and signs,
+    largest first.
 
-    Columns of one group are joined by pairs of absolute rank correlation (Spearman) of 0.99 or more, on 500 samples
-    at most; constant columns are in none. Of fewer than 20 samples no groups are told.
+    Columns of one group are joined by pairs of absolute rank correlation (Spearman) of 0.99 or
+    more, on 500 samples at most; constant columns are in none. Of fewer than 20 samples no groups
+    are told.
     """
     samples, _ = chosen_samples(X)
     if len(samples) < _FEWEST:
@@ -70,6 +74,7 @@ def _remark(groups: list[IntArray], part: Part) -> str:
     ]
     more = "; ..." if len(groups) > _GROUPS else ""
     return (
-        f"{n_columns} columns are {are}, whose permutation importance is too low, as each replaces the other: keep "
-        f"one of each group (dataset.drop).\nTheir ranks correlate at {_COPIES} or more: {'; '.join(named)}{more}."
+        f"{n_columns} columns are {are}, whose permutation importance is too low, as each replaces"
+        f" the other: keep one of each group (dataset.drop).\nTheir ranks correlate at {_COPIES} or"
+        f" more: {'; '.join(named)}{more}."
     )

@@ -1,4 +1,6 @@
-"""Correlations, over the samples, of columns a fixed distance apart: the trace that rows of an image leave."""
+"""Correlations, over the samples, of columns a fixed distance apart: the trace that rows of an
+image leave.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,12 @@ from scipy import fft
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
 
-#: Number of samples used at most; fewer for wide data, so that no more than ``_VALUES`` values are looked at.
+#: Number of samples used at most; fewer for wide data, so that no more than ``_VALUES`` values are
+#: looked at.
 _SAMPLES = 500
 _VALUES = 20_000_000
-#: A column whose standard deviation is below this share of its largest absolute value is constant up to rounding.
+#: A column whose standard deviation is below this share of its largest absolute value is constant
+#: up to rounding.
 _CONSTANT = 1e-9
 
 
@@ -40,18 +44,22 @@ class Neighbours:
     at_lag: FloatArray
     #: Number of those pairs; shape (n_features // 2 + 2,).
     pairs_at_lag: IntArray
-    #: Correlation of each column j with j + 1; NaN if one of them is constant, and for the last column;
-    #: shape (n_features,).
+    #: Correlation of each column j with j + 1; NaN if one of them is constant, and for the last
+    #: column; shape (n_features,).
     with_next: FloatArray
     any_two: float
     n_samples: int
 
     def within_rows(self, width: int) -> tuple[float, int]:
-        """Mean correlation, and number, of the pairs of cells side by side in one row of the given length."""
+        """Mean correlation, and number, of the pairs of cells side by side in one row of the
+        given length.
+        """
         return _mean(self.with_next[np.arange(len(self.with_next)) % width < width - 1])
 
     def across_row_ends(self, width: int) -> float:
-        """Mean correlation of the last cell of a row and the first cell of the next one; NaN if there is none."""
+        """Mean correlation of the last cell of a row and the first cell of the next one; NaN if
+        there is none.
+        """
         return _mean(self.with_next[width - 1 :: width])[0]
 
     def excess(self, correlation: Any) -> Any:
@@ -59,7 +67,9 @@ class Neighbours:
         return (correlation - self.any_two) / (1 - self.any_two)
 
     def score(self, width: int) -> tuple[float, int]:
-        """Mean correlation, and number, of all pairs of neighbouring cells, if rows have ``width`` cells."""
+        """Mean correlation, and number, of all pairs of neighbouring cells, if rows have
+        ``width`` cells.
+        """
         horizontal, n_horizontal = self.within_rows(width)
         vertical, n_vertical = float(self.at_lag[width]), int(self.pairs_at_lag[width])
         n_pairs = n_horizontal + n_vertical
@@ -93,8 +103,9 @@ def neighbours(samples: FloatArray) -> Neighbours:
 
     .. math:: a(k) = \frac{1}{|P_k|} \sum_{j \in P_k} z_j^\top z_{j + k}
 
-    where :math:`P_k` holds the j for which neither column is constant. The sums of all lags are one autocorrelation
-    of each sample, added up, and follow from its power spectrum (Wiener-Khinchin) in O(n d log d).
+    where :math:`P_k` holds the j for which neither column is constant. The sums of all lags are one
+    autocorrelation of each sample, added up, and follow from its power spectrum (Wiener-Khinchin)
+    in O(n d log d).
     """
     n, d = samples.shape
     Z, varies = standardised(samples)
@@ -118,8 +129,8 @@ def neighbours(samples: FloatArray) -> Neighbours:
 def partners(samples: FloatArray, n_columns: int = 200) -> float:
     """Mean correlation of a column with the one that resembles it most, wherever that stands.
 
-    The partner is chosen on one half of the samples and the correlation is taken on the other, so that columns
-    without any relation have a mean of about zero however few samples there are.
+    The partner is chosen on one half of the samples and the correlation is taken on the other, so
+    that columns without any relation have a mean of about zero however few samples there are.
     """
     chosen, varies = standardised(samples[::2].copy())
     judged, also = standardised(samples[1::2].copy())
@@ -137,22 +148,28 @@ def partners(samples: FloatArray, n_columns: int = 200) -> float:
 
 #: Sides below this are too short to recognise an image by.
 SHORTEST_SIDE = 5
-# Thresholds on correlations c are on the scale (c - a) / (1 - a) with the mean correlation a of any two cells, so that
-# what all cells share (brightness) does not count. How far real sets are from them: experiments/claims/arrangement.
+# Thresholds on correlations c are on the scale (c - a) / (1 - a) with the mean correlation a of any
+# two cells, so that what all cells share (brightness) does not count. How far real sets are from
+# them: experiments/claims/arrangement.
 #: How much neighbouring cells must correlate in each direction.
 ABOVE_ANY_TWO = 0.2
 #: Correlations below this are as low as those of cells far apart.
 NO_MORE = 0.1
-#: Colour channels correlate this much more in one pixel than in neighbouring ones: as the last axis, as the first axis.
+#: Colour channels correlate this much more in one pixel than in neighbouring ones: as the last
+#: axis, as the first axis.
 _CHANNELS_LAST, _CHANNELS_FIRST = 0.1, 0.05
-#: How much less the end of a row must correlate with the start of the next one than cells within a row.
+#: How much less the end of a row must correlate with the start of the next one than cells within a
+#: row.
 _ROW_END = 0.05
-#: How far the correlation must fall from lag w to the mean of w - 1 and w + 1, as a share of 1 minus it.
+#: How far the correlation must fall from lag w to the mean of w - 1 and w + 1, as a share of 1
+#: minus it.
 _PEAK = 0.05
 
 
 def is_image(correlations: Neighbours, width: int) -> bool:
-    """Tell whether the correlations by distance are those of an image whose rows have the given length."""
+    """Tell whether the correlations by distance are those of an image whose rows have the given
+    length.
+    """
     below, lags = (
         float(correlations.at_lag[width]),
         np.arange(math.ceil(width / 2), len(correlations.at_lag)),
@@ -181,7 +198,9 @@ def is_image(correlations: Neighbours, width: int) -> bool:
 
 
 def _has_channels(correlations: Neighbours, width: int) -> bool:
-    """Tell whether three colour channels would explain the correlations: as the last axis or as the first one."""
+    """Tell whether three colour channels would explain the correlations: as the last axis or as
+    the first one.
+    """
     n_features = len(correlations.with_next)
     if width % 3 == 0 and width >= 3 * SHORTEST_SIDE:
         inside = np.arange(n_features) % width < width - 1

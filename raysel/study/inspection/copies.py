@@ -19,7 +19,8 @@ _NAMED = 3
 #: What keeps samples together.
 _NEAR = ": give both of a pair one value in a column that cv.groups names"
 _EQUAL = ": set cv.groups to `equal samples`"
-#: Columns can tell at most this many times as many samples apart as there are, if equal samples are no wonder.
+#: Columns can tell at most this many times as many samples apart as there are, if equal samples are
+#: no wonder.
 _ROOM = 10
 
 
@@ -28,7 +29,8 @@ def copy_remarks(
 ) -> Iterator[str]:
     """Remark on equal samples, and on pairs of samples that are nearly equal.
 
-    Equal samples of a table whose few columns have few values are no copies, and are not remarked on.
+    Equal samples of a table whose few columns have few values are no copies, and are not remarked
+    on.
     """
     part = findings.part
     ids = part.row_ids
@@ -55,9 +57,9 @@ def copy_remarks(
         joined = _joined(ids, near.pairs)
         tested, apart = _across(joined, findings, dataset, plan)
         yield (
-            f"{n_pairs} of samples{sample} {'are' if len(near.pairs) > 1 else 'is'} nearly equal"
-            f"{_NEAR if apart else ''}.\nThey are at {near.share:.1%} or less of the usual distance to the nearest "
-            f"sample, e.g. {_rows(part.rows[near.pairs[0]])}{tested}"
+            f"{n_pairs} of samples{sample} {'are' if len(near.pairs) > 1 else 'is'} nearly"
+            f" equal{_NEAR if apart else ''}.\nThey are at {near.share:.1%} or less of the usual"
+            f" distance to the nearest sample, e.g. {_rows(part.rows[near.pairs[0]])}{tested}"
         )
 
 
@@ -90,7 +92,9 @@ def _across(
     dataset: Dataset,
     plan: NestedPlan | None,
 ) -> tuple[str, bool]:
-    """Return how many test samples have a sample of their number in the training set, and whether any may have."""
+    """Return how many test samples have a sample of their number in the training set, and
+    whether any may have.
+    """
     if plan is None:
         return ".", dataset.groups is None
     part = findings.part

@@ -17,21 +17,25 @@ from raysel.study.inspection.row_columns import follows_file, in_runs, runs
 _DISTANCES = (1, 2, 3, 5, 8, 12, 16)
 #: Fewest samples of a class whose order is looked at.
 _FEWEST = 8
-#: Excess over chance of the share of samples whose nearest one is near in the file, for a remark: where classes recur
-#: in the file, and where each is one run, so that the labels are no evidence. Standard score of the share.
+#: Excess over chance of the share of samples whose nearest one is near in the file, for a remark:
+#: where classes recur in the file, and where each is one run, so that the labels are no evidence.
+#: Standard score of the share.
 _EXCESS, _EXCESS_SORTED, _SCORE = 0.3, 0.6, 5.0
-#: Largest share of such samples tested against their nearest one, and largest mean correlation of the tested samples
-#: with the training sample that is nearest in the file, for folds that keep them apart.
+#: Largest share of such samples tested against their nearest one, and largest mean correlation of
+#: the tested samples with the training sample that is nearest in the file, for folds that keep them
+#: apart.
 _APART, _CORRELATED = 0.25, 0.3
-#: Correlation below which samples are not alike any more, and largest number of rows that this is measured on.
+#: Correlation below which samples are not alike any more, and largest number of rows that this is
+#: measured on.
 _ALIKE, _MOST_ROWS = 0.1, 2**14
 
 
 def order_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
-    """Remark if near rows are alike: samples of one class only are compared, so a file sorted by class is none.
+    """Remark if near rows are alike: samples of one class only are compared, so a file sorted by
+    class is none.
 
-    With the folds of a plan, None if few such samples are tested with their nearest one in the training set, and tested
-    samples correlate little with the training samples nearest in the file.
+    With the folds of a plan, None if few such samples are tested with their nearest one in the
+    training set, and tested samples correlate little with the training samples nearest in the file.
     """
     if not in_runs(part.codes) or (Z := _own_course(part)) is None:
         return None
@@ -62,22 +66,25 @@ def order_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
         if leaked <= _APART and correlation <= _CORRELATED:
             return None
         tested = (
-            f"; {leaked:.0%} of these are tested with it in the training set, and a tested sample correlates with the "
-            f"training sample nearest in the file by {correlation:.2f} on average"
+            f"; {leaked:.0%} of these are tested with it in the training set, and a tested sample"
+            f" correlates with the training sample nearest in the file by {correlation:.2f} on"
+            " average"
         )
     return (
-        "Samples near each other in the file are alike: name their subject in cv.groups, or set cv.blocks.size to "
-        f"several times as many rows as stay alike{_about(part, Z)}.\n"
-        f"Within a class, the nearest one of {share:.0%} is at most "
-        f"{distance} of its samples away in the file ({expected:.0%} in a random order), and the labels stand in "
-        f"{n_runs} runs (about {expected_runs:.0f}){tested}. If they were measured one after another, or several are "
-        "of one subject, the scores are too high for new recordings or subjects; set cv.blocks.forward if later "
-        "samples are to be predicted from earlier ones."
+        "Samples near each other in the file are alike: name their subject in cv.groups, or set"
+        f" cv.blocks.size to several times as many rows as stay alike{_about(part, Z)}.\nWithin a"
+        f" class, the nearest one of {share:.0%} is at most {distance} of its samples away in the"
+        f" file ({expected:.0%} in a random order), and the labels stand in {n_runs} runs (about"
+        f" {expected_runs:.0f}){tested}. If they were measured one after another, or several are of"
+        " one subject, the scores are too high for new recordings or subjects; set"
+        " cv.blocks.forward if later samples are to be predicted from earlier ones."
     )
 
 
 def _own_course(part: Part) -> FloatArray | None:
-    """Samples in a few random directions, without the columns that follow the file, which make near rows alike."""
+    """Samples in a few random directions, without the columns that follow the file, which make
+    near rows alike.
+    """
     n = len(part.X)
     kept = ~part.scan(lambda block: follows_file(block, part.codes))
     if not kept.any() or n < _FEWEST:
@@ -91,7 +98,9 @@ def _own_course(part: Part) -> FloatArray | None:
 
 
 def _nearest(codes: IntArray, Z: FloatArray) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
-    """Samples, the nearest one of the class of each, how far apart both are in the file, and the chances of that."""
+    """Samples, the nearest one of the class of each, how far apart both are in the file, and the
+    chances of that.
+    """
     n, rng, empty = len(Z), np.random.default_rng(0), np.empty(0, dtype=np.int64)
     samples, others, apart, chances = [], [], [], []
     for code in np.unique(codes):
@@ -140,7 +149,9 @@ def _tested(samples: IntArray, nearest: IntArray, plan: NestedPlan) -> float:
 
 
 def _left(part: Part, Z: FloatArray, plan: NestedPlan) -> float:
-    """Mean correlation of the test samples, over the outer folds, with the training sample nearest in the file."""
+    """Mean correlation of the test samples, over the outer folds, with the training sample
+    nearest in the file.
+    """
     place = np.full(plan.n_samples, -1)
     place[part.rows] = np.arange(len(part.rows))
     W, products = deviations(Z, part.codes), []
@@ -164,13 +175,15 @@ def _about(part: Part, Z: FloatArray) -> str:
     return f" (about {lag} here)"
 
 
-#: Mean correlation, within the classes, of samples a number of rows apart that is no chance, its standard score, and
-#: its share of that at any other number; standard score of the share of them with one label.
+#: Mean correlation, within the classes, of samples a number of rows apart that is no chance, its
+#: standard score, and its share of that at any other number; standard score of the share of them
+#: with one label.
 _PERIODIC, _PERIODIC_SCORE, _MOST_OF, _LABEL_SCORE = 0.2, 6.0, 0.8, 3.0
 
 
 def period_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
-    """Remark if every k-th row is alike, and so are their labels, as those of subjects measured in turn.
+    """Remark if every k-th row is alike, and so are their labels, as those of subjects measured in
+    turn.
 
     With the folds of a plan, None if few test samples have one k rows away in the training set.
     """
@@ -199,8 +212,9 @@ def period_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
     if plan is not None and _tested(part.rows[lag:], part.rows[:-lag], plan) <= _APART:
         return None
     return (
-        f"Samples {lag} rows apart are alike, and so are their labels: if they are of one subject, name it in cv.groups.\n"
-        f"Within a class they correlate by {alike[lag - 1]:.2f}; scores are too high for new subjects."
+        f"Samples {lag} rows apart are alike, and so are their labels: if they are of one subject,"
+        f" name it in cv.groups.\nWithin a class they correlate by {alike[lag - 1]:.2f}; scores are"
+        " too high for new subjects."
     )
 
 

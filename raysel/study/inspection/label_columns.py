@@ -1,4 +1,6 @@
-"""Columns that determine the label, told from honest features like them, and columns or pairs that nearly decide it."""
+"""Columns that determine the label, told from honest features like them, and columns or pairs
+that nearly decide it.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,16 @@ from sklearn.tree import DecisionTreeClassifier
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.study.inspection.parts import Part
 
-#: Number of values, or of samples a value, that a column of few values may have whatever the judged one has.
+#: Number of values, or of samples a value, that a column of few values may have whatever the judged
+#: one has.
 _FEW, _PER_VALUE = 20, 3
-#: Number and share of the columns that must have few values, so that one of few values is a feature like them.
+#: Number and share of the columns that must have few values, so that one of few values is a feature
+#: like them.
 _FEWEST_ALIKE, _ALIKE = 5, 0.8
 #: From this many classes on no feature of few values tells all apart.
 _MANY_CLASSES = 5
-#: Samples from which no feature has one value for each class, unless another one tells all but this share of them.
+#: Samples from which no feature has one value for each class, unless another one tells all but this
+#: share of them.
 _MANY_SAMPLES, _ERROR = 200, 0.1
 #: Expected number of columns that determine the label by chance, above which none is remarkable.
 BY_CHANCE = 1e-3
@@ -34,7 +39,9 @@ def log_arrangements(sizes: IntArray) -> float:
 
 
 def drawn_rows(n_samples: int) -> IntArray:
-    """Draw rows among which a column with at most n / 5 values repeats one, all rows of a small data set."""
+    """Draw rows among which a column with at most n / 5 values repeats one, all rows of a small
+    data set.
+    """
     n_drawn = 512 + 8 * math.isqrt(n_samples)
     if n_drawn >= n_samples:
         return np.arange(n_samples)
@@ -45,24 +52,29 @@ def drawn_rows(n_samples: int) -> IntArray:
 class FewValues:
     """Number of values of each column, and how well those of few values tell classes.
 
-    A binarised pixel, an answer of a questionnaire, or a gene that is present or absent may tell two to four classes
-    apart, and is no copy of the label: it is one of many columns of its kind. A column of few values in a table of
-    measurements is not.
+    A binarised pixel, an answer of a questionnaire, or a gene that is present or absent may tell
+    two to four classes apart, and is no copy of the label: it is one of many columns of its kind. A
+    column of few values in a table of measurements is not.
     """
 
     part: Part
-    #: Number of values of each column; 0 for constant columns and for those that are judged; shape (n_features,).
+    #: Number of values of each column; 0 for constant columns and for those that are judged; shape
+    #: (n_features,).
     n_values: IntArray
 
     @classmethod
     def of(cls, part: Part, suspects: Collection[int]) -> FewValues:
-        """Count the values of all columns of a part; 0 for the suspects and for constant columns."""
+        """Count the values of all columns of a part; 0 for the suspects and for constant
+        columns.
+        """
         n_values = part.n_values(drawn_rows(len(part.X)))
         n_values[(n_values == 1) | np.isin(np.arange(len(n_values)), list(suspects))] = 0
         return cls(part, n_values)
 
     def is_by_chance(self, codes: IntArray, n_values: int) -> bool:
-        """Tell whether so many columns have few values that one determines the classes by chance."""
+        """Tell whether so many columns have few values that one determines the classes by
+        chance.
+        """
         few, sizes = len(self._few(codes, n_values)), np.bincount(codes)
         by_chance = n_values * math.log(len(sizes)) - log_arrangements(sizes) + math.log(few + 1)
         return few > 0 and by_chance >= math.log(BY_CHANCE)
@@ -94,17 +106,21 @@ class FewValues:
 FEWEST = 21
 #: Samples a value, at least, of a recoding.
 _PER_VALUE_LABEL = 10
-#: Values a class, at most, of a recoding: in the order of the classes, where a measurement has more, and else.
+#: Values a class, at most, of a recoding: in the order of the classes, where a measurement has
+#: more, and else.
 _IN_ORDER, _MIXED = 3, 5
 
 #: - copy: the label itself, or one of several labels.
 #: - recoding: each value occurs in one class only, and there are few values.
 #: - determines: the same, but the column may be a feature like the others.
-#: - one_hot: 1 for the samples of one class, as other columns are for all other classes (but one at most).
-#: - separates: a threshold between each two classes, on a column with many values or on one like the others.
+#: - one_hot: 1 for the samples of one class, as other columns are for all other classes (but one at
+#:   most).
+#: - separates: a threshold between each two classes, on a column with many values or on one like
+#:   the others.
 #: - owned: each value occurs in one class only; there are many values, in no order by class.
 #: - constant_in_class: one value in each class, and fewer values than classes.
-#: - linear, monotone: a quantity in another unit, or under another increasing or decreasing function.
+#: - linear, monotone: a quantity in another unit, or under another increasing or decreasing
+#:   function.
 Kind: TypeAlias = Literal[
     "copy",
     "recoding",
@@ -132,12 +148,13 @@ class LabelColumn:
 def label_columns(part: Part) -> dict[int, LabelColumn]:
     r"""Find the columns that determine the label, or that the label determines.
 
-    A column of n distinct values determines every label, and so does a measurement that separates the classes by
-    thresholds: such columns are no recoding. A recoding has at least 10 samples a value and at most 3 values a class,
-    5 if its values are not in the order of the classes, and is no feature like the others, see `FewValues`. What
-    determines the label is remarkable if a column with as many values does so rarely by chance: of the
-    :math:`n! / \prod n_c!` arrangements of labels with class sizes :math:`n_c`, at most :math:`c^k` give each of k
-    values one of c classes.
+    A column of n distinct values determines every label, and so does a measurement that separates
+    the classes by thresholds: such columns are no recoding. A recoding has at least 10 samples a
+    value and at most 3 values a class, 5 if its values are not in the order of the classes, and is
+    no feature like the others, see `FewValues`. What determines the label is remarkable if a column
+    with as many values does so rarely by chance: of the
+    :math:`n! / \prod n_c!` arrangements of labels with class sizes :math:`n_c`, at most :math:`c^k`
+    give each of k values one of c classes.
     """
     n_samples, n_features = part.X.shape
     counts = np.bincount(part.codes)
@@ -168,7 +185,8 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
     separable = any(
         r.kind == "separates" and r.n_values > _IN_ORDER * len(counts) for r in relations.values()
     )
-    # The label is recoded once or twice; three or more such columns are features of classes that are far apart.
+    # The label is recoded once or twice; three or more such columns are features of classes that
+    # are far apart.
     separable |= (
         sum(r.kind == "recoding" and r.n_values > len(counts) for r in relations.values()) > 2
     )
@@ -181,7 +199,9 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
 def _judged(
     relation: LabelColumn, part: Part, few: FewValues, separable: bool
 ) -> LabelColumn | None:
-    """Return what a column is that looks like the label, if it may be a feature like the others; None if by chance."""
+    """Return what a column is that looks like the label, if it may be a feature like the others;
+    None if by chance.
+    """
     codes = part.codes if relation.label is None else part.y[:, relation.label].astype(np.int64)
     if relation.owner is not None:
         codes = (codes == relation.owner).astype(np.int64)
@@ -197,9 +217,11 @@ def _judged(
 def _may_determine(
     block: FloatArray, codes: IntArray, n_classes: int, remarkable: float
 ) -> BoolArray:
-    """Mask of the columns of which every value has one class in these rows, if they separate the classes or have few.
+    """Mask of the columns of which every value has one class in these rows, if they separate the
+    classes or have few.
 
-    Few are those of which the logarithm of the number of ways to give each a class is below ``remarkable``.
+    Few are those of which the logarithm of the number of ways to give each a class is below
+    ``remarkable``.
     """
     order = np.argsort(block, axis=0)
     values, classes = np.take_along_axis(block, order, axis=0), codes[order]
@@ -249,7 +271,9 @@ def _relation(part: Part, column: int, log_columns: float) -> LabelColumn | None
 
 
 def _of_determining(part: Part, n_values: int, n_runs: int, limit: float) -> Kind | None:
-    """Tell recodings from measurements among columns of which each value has one class; None for a column by chance."""
+    """Tell recodings from measurements among columns of which each value has one class; None for
+    a column by chance.
+    """
     sizes = np.bincount(part.codes)
     n_classes, arrangements = len(sizes), log_arrangements(sizes)
     remarkable = n_values * math.log(n_classes) - arrangements < limit
@@ -290,7 +314,8 @@ def _with_one_hot(relations: Mapping[int, LabelColumn], n_classes: int) -> dict[
 _FEWEST_SAMPLES, _FEWEST_OF_CLASS = 40, 8
 #: Samples that are looked at in all columns, and in the candidates.
 _GLIMPSE, _MOST_SAMPLES = 256, 2000
-#: Share of the changes of class along a column, of those in a random order, below which it is a candidate.
+#: Share of the changes of class along a column, of those in a random order, below which it is a
+#: candidate.
 _CHANGES = 0.5
 #: Number of candidates, and fewest columns of which one can be far better than the others.
 _CANDIDATES, _FEWEST_COLUMNS = 8, 5
@@ -298,11 +323,14 @@ _CANDIDATES, _FEWEST_COLUMNS = 8, 5
 _NEARLY = 0.1
 #: The next column's error is as many times as large, and larger by as much.
 _TIMES, _MORE = 3.0, 0.1
-#: A column of few values has at most as many for each class, and most others have more than so many.
+#: A column of few values has at most as many for each class, and most others have more than so
+#: many.
 _VALUES_A_CLASS, _MANY_VALUES = 5, 20
-#: Largest number of columns whose pairs are looked at; ratio of the best pair's separation to the next one's.
+#: Largest number of columns whose pairs are looked at; ratio of the best pair's separation to the
+#: next one's.
 _MOST_COLUMNS, _RATIO = 1000, 10.0
-#: Share of the variance that is added to that within the classes, so that equal columns do not separate by rounding.
+#: Share of the variance that is added to that within the classes, so that equal columns do not
+#: separate by rounding.
 _RIDGE = 1e-10
 
 
@@ -319,10 +347,12 @@ class NearLabel:
 
 
 def near_labels(part: Part, known: set[int]) -> list[NearLabel]:
-    """Find columns, and pairs, that nearly decide the classes; of several labels a sample none are looked for.
+    """Find columns, and pairs, that nearly decide the classes; of several labels a sample none are
+    looked for.
 
-    A column is one if its held-out error is at most 0.1 and that of the next one three times as large and larger by
-    0.1; or if it has few values, unlike most others, whatever the others tell. ``known`` columns are not named.
+    A column is one if its held-out error is at most 0.1 and that of the next one three times as
+    large and larger by 0.1; or if it has few values, unlike most others, whatever the others tell.
+    ``known`` columns are not named.
     """
     counts = np.bincount(part.codes)
     if part.y.ndim == 2 or len(part.X) < _FEWEST_SAMPLES:
@@ -383,7 +413,9 @@ def _held_out_error(values: FloatArray, codes: IntArray) -> float:
 
 
 def _pair(part: Part, rows: IntArray, codes: IntArray, known: set[int]) -> NearLabel | None:
-    """Find the pair whose linear combination separates the classes ten times as well as any other pair's."""
+    """Find the pair whose linear combination separates the classes ten times as well as any
+    other pair's.
+    """
     kept = np.setdiff1d(np.arange(part.X.shape[1]), list(known))
     if part.image or not 2 < len(kept) <= _MOST_COLUMNS:
         return None

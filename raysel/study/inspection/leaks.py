@@ -85,8 +85,8 @@ _PLAIN = re.compile(r"[A-Za-z][\w.-]*")
 def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
     """Refuse a data set with a column that is an index or the label itself.
 
-    An index is a column without a name, one that counts the samples from 0 or 1 in their order, or one that did so in a
-    file whose samples stood class by class.
+    An index is a column without a name, one that counts the samples from 0 or 1 in their order, or
+    one that did so in a file whose samples stood class by class.
     """
     known = set(dataset.feature_names)
     if unknown := [name for name in keep if name not in known]:
@@ -122,7 +122,9 @@ def leaking_columns(findings: Findings, dataset: Dataset) -> dict[int, str]:
 
 
 def _of_event(part: Part, dataset: Dataset) -> dict[int, str]:
-    """Describe the time of the event that the label is, or the event of the time that it is, by their names."""
+    """Describe the time of the event that the label is, or the event of the time that it is, by
+    their names.
+    """
     if dataset.label is None or not part.named:
         return {}
     own = [part.own_name(column) for column in range(len(part.names))]
@@ -156,7 +158,10 @@ def _of_label(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None
         )
     if relation.kind == "one_hot":
         rows = np.flatnonzero(part.codes == relation.owner)
-        return f"marks the samples of class {part.y[rows[0]]}, as further columns do for the other classes"
+        return (
+            f"marks the samples of class {part.y[rows[0]]}, as further columns do for the other"
+            " classes"
+        )
     if relation.kind != "recoding":
         return None
     if relation.n_values == part.codes.max() + 1:
@@ -193,9 +198,10 @@ def _message(findings: Findings, dataset: Dataset, leaks: dict[int, str]) -> str
     many = any(r.kind == "recoding" and r.n_values > part.codes.max() + 1 for r in relations)
     groups = ", or in cv.groups the one that names the subject of each sample" if many else ""
     return (
-        f"{where}: {'; '.join(words)}{more}. Scores with {'it' if one else 'them'} would say nothing about the other "
-        f"features: {drop}{groups}; if {'it is a feature' if one else 'they are features'} all the same, list "
-        f"{'it' if one else 'them'} in {key}.keep."
+        f"{where}: {'; '.join(words)}{more}. Scores with {'it' if one else 'them'} would say"
+        f" nothing about the other features: {drop}{groups}; if"
+        f" {'it is a feature' if one else 'they are features'} all the same, list"
+        f" {'it' if one else 'them'} in {key}.keep."
     )
 
 

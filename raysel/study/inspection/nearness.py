@@ -1,4 +1,6 @@
-"""How much of what nearest neighbours tell of test samples comes from training samples near them in place."""
+"""How much of what nearest neighbours tell of test samples comes from training samples near them
+in place.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,19 @@ from raysel.evaluation.plan import NestedPlan, OuterFold
 
 #: Shares of the training samples, those nearest in place, that are left out in turn.
 _SHARES = (1 / 64, 1 / 8)
-#: Nearest neighbours in features that vote, and those among which they are sought once some are left out.
+#: Nearest neighbours in features that vote, and those among which they are sought once some are
+#: left out.
 N_NEIGHBORS, _SOUGHT = 5, 128
-#: Random choices of others that are left out, most folds, test samples and training samples of a fold.
+#: Random choices of others that are left out, most folds, test samples and training samples of a
+#: fold.
 _DRAWS, _FOLDS, _MOST_TESTS, _MOST_TRAINING = 49, 5, 1000, 5000
 
 
 @dataclass(frozen=True)
 class Nearness:
-    """Shares of the nearest neighbours in features that have the label of a test sample, means over test samples."""
+    """Shares of the nearest neighbours in features that have the label of a test sample, means
+    over test samples.
+    """
 
     of_all: float
     without_near: float
@@ -31,18 +37,22 @@ class Nearness:
 
     @property
     def loss(self) -> float:
-        """Share of the neighbours that the samples near in place make agree beyond what others of the classes do."""
+        """Share of the neighbours that the samples near in place make agree beyond what others
+        of the classes do.
+        """
         return self.without_others - self.without_near
 
 
 def nearness(
     P: FloatArray, Z: FloatArray, codes: IntArray, rows: IntArray, plan: NestedPlan | None = None
 ) -> list[Nearness]:
-    """Compare neighbours without the training samples near in place with those without others of the same classes.
+    """Compare neighbours without the training samples near in place with those without others of
+    the same classes.
 
-    P has the places of the samples, Z their features, ``rows`` their positions in the plan. Within the classes places
-    are permuted among the training samples, which changes nothing if features do not depend on the place beyond the
-    class. There is one result for each share of the training samples that is left out.
+    P has the places of the samples, Z their features, ``rows`` their positions in the plan. Within
+    the classes places are permuted among the training samples, which changes nothing if features do
+    not depend on the place beyond the class. There is one result for each share of the training
+    samples that is left out.
     """
     rng = np.random.default_rng(0)
     sums = np.zeros((1 + _DRAWS, len(_SHARES)))
@@ -64,9 +74,12 @@ def nearness(
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """Test samples of a fold and their nearest neighbours in features among the training samples, nearest first."""
+    """Test samples of a fold and their nearest neighbours in features among the training
+    samples, nearest first.
+    """
 
-    #: Positions among the training samples, and whether these have the test sample's label; shape (n_tests, n_sought).
+    #: Positions among the training samples, and whether these have the test sample's label; shape
+    #: (n_tests, n_sought).
     nearest: IntArray
     same: BoolArray
     #: Distances in place to the training samples; shape (n_tests, n_training).
@@ -86,7 +99,8 @@ class _Neighbours:
         return cls(nearest, codes[train][nearest] == codes[test, None], apart, limits)
 
     def agreeing(self, places: IntArray) -> list[float]:
-        """Sum, over the test samples, the shares of neighbours with their label, for each share that is left out.
+        """Sum, over the test samples, the shares of neighbours with their label, for each share
+        that is left out.
 
         A training sample has the place of the one whose position is given for it.
         """
@@ -103,7 +117,9 @@ class _Neighbours:
 def _folds(
     n: int, rows: IntArray, plan: NestedPlan | None, rng: np.random.Generator
 ) -> list[tuple[IntArray, IntArray]]:
-    """Positions of training and test samples: of random folds, or of the first repeat of a plan, in a few folds."""
+    """Positions of training and test samples: of random folds, or of the first repeat of a plan,
+    in a few folds.
+    """
     if plan is None:
         tests = np.array_split(rng.permutation(n), _FOLDS)
         pairs = [(np.setdiff1d(np.arange(n), test), test) for test in tests]

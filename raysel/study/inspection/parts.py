@@ -1,4 +1,6 @@
-"""Parts of a data set that are inspected alone, scans of their columns, and equal and nearly equal samples."""
+"""Parts of a data set that are inspected alone, scans of their columns, and equal and nearly
+equal samples.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ from raysel.evaluation.splitters import quantile_strata
 
 #: Largest number of samples whose neighbours are searched; of more, as many are drawn.
 MOST_QUERIES = 5000
-#: Neighbours whose distances tell density and dimension, which copies of a sample hardly change: those of twins are
-#: twins too, so that half as many places are as far away.
+#: Neighbours whose distances tell density and dimension, which copies of a sample hardly change:
+#: those of twins are twins too, so that half as many places are as far away.
 _NEIGHBORS, _FARTHER = 5, 15
 #: Number of random directions onto which wider samples are projected for the search.
 _DIRECTIONS = 128
@@ -32,9 +34,11 @@ _DIRECTIONS = 128
 _COLUMNS = 512
 #: Largest share of the typical distance to a nearest neighbour at which samples are nearly equal.
 _NEAR = 0.05
-#: The same for many samples at once: their least share of all, and how many times as many as by chance.
+#: The same for many samples at once: their least share of all, and how many times as many as by
+#: chance.
 _NEAR_OF_MANY, _MANY, _TIMES = 0.4, 0.15, 10
-#: Number of parts of equal size into which the values of a quantity are divided where classes are compared.
+#: Number of parts of equal size into which the values of a quantity are divided where classes are
+#: compared.
 _FIFTHS = 5
 #: Expected number of samples that are as near by chance.
 _BY_CHANCE = 0.01
@@ -67,12 +71,12 @@ class NearPairs:
 def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | None:
     r"""Find samples whose nearest neighbour is far nearer than the density of the samples explains.
 
-    With distances :math:`r_1 < r_2 < \dots` of a sample to its nearest neighbours, :math:`r_2 / r_1` follows a Pareto
-    distribution whose exponent m is the intrinsic dimension of the data. A share of about :math:`(k - 1) t^m` of
-    all samples has :math:`r_1 < t r_k`.
+    With distances :math:`r_1 < r_2 < \dots` of a sample to its nearest neighbours,
+    :math:`r_2 / r_1` follows a Pareto distribution whose exponent m is the intrinsic dimension of
+    the data. A share of about :math:`(k - 1) t^m` of all samples has :math:`r_1 < t r_k`.
 
-    E. Facco, M. d'Errico, A. Rodriguez and A. Laio, "Estimating the intrinsic dimension of datasets by a minimal
-    neighborhood information", Scientific Reports 7, 2017.
+    E. Facco, M. d'Errico, A. Rodriguez and A. Laio, "Estimating the intrinsic dimension of datasets
+    by a minimal neighborhood information", Scientific Reports 7, 2017.
     """
     first = np.unique(row_ids, return_index=True)[1]
     if len(first) < 20:
@@ -108,7 +112,9 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
 
 
 def projected(X: FloatArray, rows: IntArray, scale: bool, rng: np.random.Generator) -> FloatArray:
-    """Scaled rows, on random directions if they are wider, which keep distances to about a tenth."""
+    """Scaled rows, on random directions if they are wider, which keep distances to about a
+    tenth.
+    """
     n_features = X.shape[1]
     project = n_features > _DIRECTIONS
     Z = np.zeros((len(rows), _DIRECTIONS if project else n_features))
@@ -156,7 +162,9 @@ class Part:
 
     @cached_property
     def codes(self) -> IntArray:
-        """Class of each sample, its combination of labels, or the fifth of its quantity: shape (n_samples,)."""
+        """Class of each sample, its combination of labels, or the fifth of its quantity: shape
+        (n_samples,).
+        """
         if is_quantity(self.y):
             return quantile_strata(self.y, -(-len(self.y) // _FIFTHS))
         axis = 0 if self.y.ndim == 2 else None
@@ -181,7 +189,9 @@ class Part:
         return name if self.task is None else name.removeprefix(f"{self.task}{SEPARATOR}")
 
     def scan(self, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
-        """Return what a function of some columns returns for each, of a bounded number of columns at once."""
+        """Return what a function of some columns returns for each, of a bounded number of
+        columns at once.
+        """
         width = max(1, _BLOCK // len(self.X))
         return np.concatenate(
             [function(self.X[:, i : i + width]) for i in range(0, self.X.shape[1], width)]

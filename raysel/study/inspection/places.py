@@ -1,4 +1,6 @@
-"""Remark on samples that resemble those near them in place, by columns that tell where each was measured."""
+"""Remark on samples that resemble those near them in place, by columns that tell where each was
+measured.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,16 @@ from raysel.study.inspection.parts import Part, deviations, projected
 
 #: Fewest samples of which places are looked at, and fewest values of each column of a grid.
 _FEWEST, _FEWEST_VALUES = 40, 5
-#: Most columns of few, equally spaced values among which a grid is sought: more are pixels or counts.
+#: Most columns of few, equally spaced values among which a grid is sought: more are pixels or
+#: counts.
 _MOST_COLUMNS = 20
 #: First samples which, if all have values of their own, show that a column is a measurement.
 _GLIMPSE = 256
-#: Correlation, within the classes, at which samples are not alike any more; its share of that of the nearest ones.
+#: Correlation, within the classes, at which samples are not alike any more; its share of that of
+#: the nearest ones.
 _APART, _OF_NEAREST = 0.1, 1 / 3
-#: Most samples over which correlation is taken by distance, pairs of a distance, and fewest distances.
+#: Most samples over which correlation is taken by distance, pairs of a distance, and fewest
+#: distances.
 _MOST_SAMPLES, _PAIRS, _FEWEST_DISTANCES = 1000, 2000, 10
 #: Loss of agreeing neighbours, and its standard score, that is no chance.
 _LOSS, _SCORE = 0.02, 4.0
@@ -32,11 +37,13 @@ _LOSS, _SCORE = 0.02, 4.0
 def place_remark(
     part: Part, plan: NestedPlan | None = None, beside: Mapping[str, FloatArray] | None = None
 ) -> str | None:
-    """Remark if the labels of samples are told by others near them in place more than by others of their classes.
+    """Remark if the labels of samples are told by others near them in place more than by others of
+    their classes.
 
-    Places are the columns of the part, or those ``beside`` it, that are called so or hold the cells of a grid. Without
-    places nothing is said: pixels of one scene at random places are independent draws of what is in that scene, so
-    that their features and labels alone cannot tell them from any other samples.
+    Places are the columns of the part, or those ``beside`` it, that are called so or hold the cells
+    of a grid. Without places nothing is said: pixels of one scene at random places are independent
+    draws of what is in that scene, so that their features and labels alone cannot tell them from
+    any other samples.
     """
     found = _places(part, beside or {})
     if found is None or len(part.X) < _FEWEST:
@@ -57,22 +64,24 @@ def place_remark(
     advice = f"name blocks several times {wide} wide in cv.groups"
     kind = "fifth of the quantity" if is_quantity(part.y) else "label"
     figures = (
-        f"Of the {N_NEIGHBORS} nearest neighbours in features {near.of_all:.0%} have the same {kind}; "
-        f"{near.without_near:.0%} without samples near in place, {near.without_others:.0%} without as many others alike "
-        f"in {kind}."
+        f"Of the {N_NEIGHBORS} nearest neighbours in features {near.of_all:.0%} have the same"
+        f" {kind}; {near.without_near:.0%} without samples near in place, {near.without_others:.0%}"
+        f" without as many others alike in {kind}."
     )
     if plan is None:
         return f"Samples near each other in {where} are alike: for new places, {advice}.\n{figures}"
     return (
-        f"Test samples are like training samples near them in {where}: {advice}.\n{figures} The scores are too high "
-        "for new places."
+        f"Test samples are like training samples near them in {where}: {advice}.\n{figures} The"
+        " scores are too high for new places."
     )
 
 
 def _places(
     part: Part, beside: Mapping[str, FloatArray]
 ) -> tuple[tuple[str, ...], list[int], FloatArray] | None:
-    """Names of the columns that tell the place, which columns of the part they are, and the places."""
+    """Names of the columns that tell the place, which columns of the part they are, and the
+    places.
+    """
     if part.image:
         return None
     own = [part.own_name(column) for column in range(len(part.names))] if part.named else []
@@ -89,7 +98,8 @@ def _places(
 
 
 def _grid(part: Part) -> tuple[int, int] | None:
-    """Find two columns of equally spaced values that each sample has another pair of, which is no chance.
+    """Find two columns of equally spaced values that each sample has another pair of, which is no
+    chance.
 
     Of n samples at random cells of a grid of m about n^2 / 2 m share theirs with another one.
     """
@@ -108,7 +118,9 @@ def _grid(part: Part) -> tuple[int, int] | None:
 
 
 def _length(part: Part, column: int) -> int:
-    """Number of steps from the least to the largest value of a column of equally spaced ones; 0 for any other."""
+    """Number of steps from the least to the largest value of a column of equally spaced ones; 0
+    for any other.
+    """
     values = part.X[:, column]
     distinct = np.unique(values)
     if not _FEWEST_VALUES <= len(distinct) <= len(values) // 2:

@@ -1,4 +1,6 @@
-"""Columns that are a quantity itself, tell it for some of the samples, or give it two or a few together."""
+"""Columns that are a quantity itself, tell it for some of the samples, or give it two or a few
+together.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +15,30 @@ from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.study.inspection.label_columns import FEWEST, Kind, LabelColumn
 from raysel.study.inspection.parts import Part
 
-#: Share of the variance that a linear function of a quantity leaves, at most, when it is written with few digits.
+#: Share of the variance that a linear function of a quantity leaves, at most, when it is written
+#: with few digits.
 _ROUNDED = 1e-6
-#: Fewest samples, and fewest that do not have a column's most frequent value: of fewer a column tells it by chance.
+#: Fewest samples, and fewest that do not have a column's most frequent value: of fewer a column
+#: tells it by chance.
 _FEWEST_SAMPLES, _FEWEST_OTHERS = 40, 8
 #: Samples that are looked at in all columns, and in the candidates.
 _GLIMPSE, _MOST_SAMPLES = 256, 2000
-#: Largest error, one minus Chatterjee's xi, of a column that nearly tells a quantity; 0.14 is that of normal variables
-#: whose squared correlation is 0.98. The next column's error is as many times as large, and larger by as much.
+#: Largest error, one minus Chatterjee's xi, of a column that nearly tells a quantity; 0.14 is that
+#: of normal variables whose squared correlation is 0.98. The next column's error is as many times
+#: as large, and larger by as much.
 _NEARLY, _TIMES, _MORE = 0.15, 3.0, 0.1
 #: Most columns that tell a quantity alone, and error in a glimpse of those that are looked at.
 _MOST_COLUMNS, _CANDIDATE = 5, 0.4
-#: Least share of the samples with one difference to a quantity, or one ratio; as many times that of the next value.
+#: Least share of the samples with one difference to a quantity, or one ratio; as many times that of
+#: the next value.
 _COPIED, _TIMES_NEXT = 0.1, 5
 #: Share of the samples with one value of a quantity from which this may be equal by chance.
 _COMMON = 0.02
-#: Largest number of columns whose pairs are looked at; share of the variance that a pair may leave, and of what any
-#: other pair or column leaves; share that is left by rounding only.
+#: Largest number of columns whose pairs are looked at; share of the variance that a pair may leave,
+#: and of what any other pair or column leaves; share that is left by rounding only.
 _MOST_OF_PAIRS, _LEFT, _OF_NEXT, _EXACT = 1000, 0.01, 0.1, 1e-9
-#: Most columns of which a quantity is a sum, and smallest share of its deviation that one of these gives.
+#: Most columns of which a quantity is a sum, and smallest share of its deviation that one of these
+#: gives.
 _MOST_OF_SUM, _GIVES = 5, 1e-6
 
 
@@ -63,7 +70,9 @@ def _is_equal(block: FloatArray, y: FloatArray) -> BoolArray:
 
 
 def _is_linear(block: FloatArray, y: FloatArray) -> BoolArray:
-    """Mask of the columns that are a linear function of a quantity, up to the rounding of what is written."""
+    """Mask of the columns that are a linear function of a quantity, up to the rounding of what
+    is written.
+    """
     values, target = _centred(block), _centred(y)
     energies = (values**2).sum(axis=0) * (target**2).sum()
     linear: BoolArray = (energies > 0) & ((target @ values) ** 2 >= (1.0 - _ROUNDED) * energies)
@@ -96,7 +105,8 @@ class NearQuantity:
 
 
 def near_quantities(part: Part, known: set[int]) -> list[NearQuantity]:
-    """Find columns that are a quantity in some rows or nearly a function of it, or give it together.
+    """Find columns that are a quantity in some rows or nearly a function of it, or give it
+    together.
 
     ``known`` columns are not named.
     """
@@ -176,7 +186,9 @@ def _most_frequent(values: FloatArray) -> tuple[float, float]:
 
 
 def _functions(part: Part, rows: IntArray, y: FloatArray, known: Collection[int]) -> dict[int, str]:
-    """Few columns of which a quantity is nearly a function, or that are nearly one of it, and figures of these."""
+    """Few columns of which a quantity is nearly a function, or that are nearly one of it, and
+    figures of these.
+    """
     rough = part.scan(partial(_roughness, rows=_glimpse(rows), y=y))
     rough[list(known)] = np.inf
     candidates = np.argsort(rough, kind="stable")[: _MOST_COLUMNS + 1]
@@ -198,7 +210,9 @@ def _functions(part: Part, rows: IntArray, y: FloatArray, known: Collection[int]
 
 
 def _roughness(block: FloatArray, rows: IntArray, y: FloatArray) -> FloatArray:
-    """Mean step of ranks in the order of the other variable by that in any order, the smaller of both directions."""
+    """Mean step of ranks in the order of the other variable by that in any order, the smaller of
+    both directions.
+    """
     ranks, target = rankdata(block[rows], axis=0), rankdata(y[rows])[:, None]
     along = np.diff(ranks[np.argsort(y[rows], kind="stable")], axis=0)
     of_target = np.diff(target[np.argsort(ranks, axis=0, kind="stable"), 0], axis=0)
@@ -216,7 +230,9 @@ def _mean_step(ranks: FloatArray) -> FloatArray:
 
 
 def _errors(X: FloatArray, rows: IntArray, y: FloatArray) -> FloatArray:
-    """One minus Chatterjee's xi, the larger one of both directions; infinite for columns of nearly one value."""
+    """One minus Chatterjee's xi, the larger one of both directions; infinite for columns of
+    nearly one value.
+    """
     errors = np.full(X.shape[1], np.inf)
     for column in np.flatnonzero(_varies(X[rows])):
         values = X[rows, column]
@@ -236,7 +252,9 @@ def _varies(X: FloatArray) -> BoolArray:
 def _together(
     part: Part, rows: IntArray, y: FloatArray, known: Collection[int]
 ) -> tuple[tuple[int, ...], str] | None:
-    """Columns that give a quantity as a sum or difference, a product or ratio, and words on these."""
+    """Columns that give a quantity as a sum or difference, a product or ratio, and words on
+    these.
+    """
     kept = np.setdiff1d(np.arange(part.X.shape[1]), list(known))
     if part.image or not 2 < len(kept) <= _MOST_OF_PAIRS:
         return None
@@ -259,7 +277,9 @@ def _scales(X: FloatArray, y: FloatArray) -> Iterator[tuple[str, IntArray, Float
 
 
 def _pair(X: FloatArray, y: FloatArray) -> tuple[int, int] | None:
-    """Find the pair of columns whose linear combination leaves far less of a quantity than any other."""
+    """Find the pair of columns whose linear combination leaves far less of a quantity than any
+    other.
+    """
     Z, target = _centred(X), _centred(y)
     lengths = np.linalg.norm(Z, axis=0)
     Z = Z / np.where(lengths > 1e-9 * np.sqrt(len(Z)), lengths, np.inf)

@@ -30,15 +30,19 @@ _KNOWN_BEFORE = "make sure that the values were known before the label"
 #: What is said of a column of a kind, and the verbs for several.
 _OF_COLUMNS = {
     "group": (
-        "has few samples a value, as subjects have: if they belong together, name the column in cv.groups, else in "
-        "dataset.drop."
+        "has few samples a value, as subjects have: if they belong together, name the column in"
+        " cv.groups, else in dataset.drop."
     ),
-    "identifier": "has another whole number in each row: drop what is an identifier (dataset.drop).",
+    "identifier": (
+        "has another whole number in each row: drop what is an identifier (dataset.drop)."
+    ),
     "in_file_order": (
-        "has values in the order of the rows, while the labels stand in runs: drop what tells that order "
-        "(dataset.drop)."
+        "has values in the order of the rows, while the labels stand in runs: drop what tells that"
+        " order (dataset.drop)."
     ),
-    "separates": f"separates the classes alone, by thresholds and without an error: {_KNOWN_BEFORE}.",
+    "separates": (
+        f"separates the classes alone, by thresholds and without an error: {_KNOWN_BEFORE}."
+    ),
     "determines": f"tells {{label}} alone, without an error: {_KNOWN_BEFORE}.",
     "constant_in_class": f"has one value in each class: {_KNOWN_BEFORE}.",
 }
@@ -50,13 +54,14 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
     remarks = [f"{note[0].upper()}{note[1:]}" for note in dataset.notes if BEYOND_FLOATS in note]
     if dataset.groups is not None and len(np.unique(dataset.groups)) == dataset.n_samples:
         remarks.append(
-            "Each sample is a group of its own, so cv.groups keeps none together: it may name an identifier."
+            "Each sample is a group of its own, so cv.groups keeps none together: it may name an"
+            " identifier."
         )
     if n := dataset.n_unlabelled:
         remarks.append(
-            f"{n} of {dataset.n_samples + n} samples {'is' if n == 1 else 'are'} left out: their label is NaN; make "
-            "sure that they are a random choice.\n"
-            "If they are none, the scores are of others than will be predicted."
+            f"{n} of {dataset.n_samples + n} samples {'is' if n == 1 else 'are'} left out: their"
+            " label is NaN; make sure that they are a random choice.\nIf they are none, the scores"
+            " are of others than will be predicted."
         )
     for findings in inspect(dataset):
         of_part = [*_column_remarks(findings, dataset), *copy_remarks(findings, dataset, plan)]
@@ -66,7 +71,9 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
 
 
 def _alike(part: Part, dataset: Dataset, plan: NestedPlan | None) -> str | None:
-    """Remark on samples alike in place, or else near each other in the file, or else so many rows apart."""
+    """Remark on samples alike in place, or else near each other in the file, or else so many
+    rows apart.
+    """
     return (
         place_remark(part, plan, dataset.places)
         or order_remark(part, plan)
@@ -79,12 +86,16 @@ def _where(part: Part) -> str:
 
 
 def questions_scores(remark: str) -> bool:
-    """Whether a remark on the data gives a reason to distrust scores or the ranking, and so asks for an action."""
+    """Whether a remark on the data gives a reason to distrust scores or the ranking, and so asks
+    for an action.
+    """
     return _CONSTANT not in remark and UNTOLD not in remark
 
 
 def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
-    """Remark on columns of a table, a task or modalities that ``dataset.scaling`` leaves at different scales."""
+    """Remark on columns of a table, a task or modalities that ``dataset.scaling`` leaves at
+    different scales.
+    """
     for part in parts(dataset) if scaling in ("unit", "none") else ():
         if part.image or dataset.layout.is_image:
             continue
@@ -97,10 +108,11 @@ def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
         ratio = spreads[widest] / spreads[narrowest] if moving.any() else 1.0
         if ratio > _SPREADS:
             yield (
-                f"{_where(part)}dataset.scaling {scaling} leaves columns of different scales: if they have different "
-                f"units, set {dataset.layout.default_scaling}, as else the ranking is by the unit.\n"
-                f"Their standard deviations differ by a factor of {ratio:.3g} "
-                f"('{part.own_name(int(widest))}' to '{part.own_name(int(narrowest))}')."
+                f"{_where(part)}dataset.scaling {scaling} leaves columns of different scales: if"
+                f" they have different units, set {dataset.layout.default_scaling}, as else the"
+                " ranking is by the unit.\nTheir standard deviations differ by a factor of"
+                f" {ratio:.3g} ('{part.own_name(int(widest))}' to"
+                f" '{part.own_name(int(narrowest))}')."
             )
 
 
@@ -109,14 +121,19 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
     part = findings.part
     leaking = leaking_columns(findings, dataset)
     for column, words in list(leaking.items())[:_NAMED]:
-        yield f"Column '{part.own_name(column)}' {words}; a study refuses it unless dataset.keep names it."
+        yield (
+            f"Column '{part.own_name(column)}' {words}; a study refuses it unless dataset.keep"
+            " names it."
+        )
     label = "one label" if part.y.ndim == 2 else "the classes"
     for kind, columns in _columns_by_kind(
         findings, leaking, grouped=dataset.groups is not None
     ).items():
         if columns:
             verb, rest = _OF_COLUMNS[kind].format(label=label).split(" ", 1)
-            yield f"{_named(findings, columns)} {_SEVERAL[verb] if len(columns) > 1 else verb} {rest}"
+            yield (
+                f"{_named(findings, columns)} {_SEVERAL[verb] if len(columns) > 1 else verb} {rest}"
+            )
     for near in findings.near_label[:_NAMED]:
         names = "' and '".join(part.own_name(column) for column in near.columns)
         alone = len(near.columns) == 1
@@ -126,9 +143,10 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
             else ""
         )
         yield (
-            f"{'Column' if alone else 'The columns'} '{names}' {'alone tells' if alone else 'together tell'} the "
-            f"classes: {_KNOWN_BEFORE}; if not, list {'it' if alone else 'them'} in dataset.drop.\n"
-            f"The mean error on held-out samples is {near.error:.1%}{others}."
+            f"{'Column' if alone else 'The columns'} '{names}'"
+            f" {'alone tells' if alone else 'together tell'} the classes: {_KNOWN_BEFORE}; if not,"
+            f" list {'it' if alone else 'them'} in dataset.drop.\nThe mean error on held-out"
+            f" samples is {near.error:.1%}{others}."
         )
     for near_quantity in findings.near_quantity[:_NAMED]:
         yield _of_quantity(near_quantity, findings, dataset)
@@ -140,8 +158,8 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
         )  # behind those of the texts the number of empty cells
         if odd := odd_cells(counts, len(part.X)):
             yield (
-                f"Column '{part.own_name(column)}' is read as text of {len(texts)} values because of {odd}: correct or "
-                "empty them if it holds numbers."
+                f"Column '{part.own_name(column)}' is read as text of {len(texts)} values because"
+                f" of {odd}: correct or empty them if it holds numbers."
             )
     yield from _by_name(part)
     constant = np.flatnonzero(_constant(part, dataset)).tolist()
@@ -158,13 +176,14 @@ def _by_name(part: Part) -> Iterator[str]:
     own = [part.own_name(column) for column in range(len(part.names))] if part.named else []
     if located := names_of_places(own):
         yield (
-            f"{' and '.join(located[:_NAMED])} may tell where a sample was measured, and {_are_features(located)}: drop "
-            f"{_them(located)} (dataset.drop) for new places, and name blocks in cv.groups."
+            f"{' and '.join(located[:_NAMED])} may tell where a sample was measured, and"
+            f" {_are_features(located)}: drop {_them(located)} (dataset.drop) for new places, and"
+            " name blocks in cv.groups."
         )
     if weights := [name for name in own if names_weight(name)]:
         yield (
-            f"{' and '.join(weights[:_NAMED])} may say how much each sample counts, and {_are_features(weights)}: drop "
-            f"{_them(weights)} (dataset.drop) unless measured."
+            f"{' and '.join(weights[:_NAMED])} may say how much each sample counts, and"
+            f" {_are_features(weights)}: drop {_them(weights)} (dataset.drop) unless measured."
         )
 
 
@@ -181,8 +200,8 @@ def _of_quantity(near: NearQuantity, findings: Findings, dataset: Dataset) -> st
     of = "" if near.label is None else f" '{dataset.label_names[near.label]}'"
     what, them = ("Column", "it") if len(near.columns) == 1 else ("The columns", "them")
     return (
-        f"{what} '{names}' {near.words.format(quantity=f'the quantity{of}')}: drop {them} (dataset.drop) unless the "
-        f"values were known before.\n{near.figures}".rstrip()
+        f"{what} '{names}' {near.words.format(quantity=f'the quantity{of}')}: drop {them}"
+        f" (dataset.drop) unless the values were known before.\n{near.figures}".rstrip()
     )
 
 
@@ -218,8 +237,8 @@ def _columns_by_kind(
 
 def _may_name_groups(findings: Findings, column: int) -> bool:
     """Return whether a column whose values have one class each may number subjects."""
-    # It has whole numbers, two or more samples a value, and is unlike most other columns: not half to twice as many
-    # values.
+    # It has whole numbers, two or more samples a value, and is unlike most other columns: not half
+    # to twice as many values.
     part, n_values = findings.part, findings.by_label[column].n_values
     values = part.X[:, column]
     if part.image or 2 * n_values > len(values) or (values != np.floor(values)).any():

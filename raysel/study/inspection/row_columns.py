@@ -20,12 +20,14 @@ _FEWEST_COUNTED = 5
 _FEWEST_GROUPS = 5
 #: Smallest number of groups of a column that is called so.
 _FEWEST_NAMED = 3
-#: Smallest number of samples with a whole number each that are recognised as identifiers without a name.
+#: Smallest number of samples with a whole number each that are recognised as identifiers without a
+#: name.
 _FEWEST_NUMBERED = 100
-#: Mean correlation with the order of the rows, within the classes, from which a column may follow it, and surely does.
+#: Mean correlation with the order of the rows, within the classes, from which a column may follow
+#: it, and surely does.
 _FOLLOWS, _SURELY = 0.9, 0.98
-#: Standard score of the number of runs of labels below which they are too few for chance, and their share of those
-#: expected above which they are too many to matter.
+#: Standard score of the number of runs of labels below which they are too few for chance, and their
+#: share of those expected above which they are too many to matter.
 _RUNS, _FEW_RUNS = -4.0, 0.7
 #: Number of rows that tell most columns that cannot be meant.
 _GLIMPSE = 64
@@ -33,7 +35,8 @@ _GLIMPSE = 64
 #: - unnamed: a column without a name, as an index is written.
 #: - index: counts the rows from 0 or 1, or did so in a file whose rows stood class by class.
 #: - identifier: another whole number in each row, consecutive or called an id.
-#: - in_file_order: rises or falls with the rows, also within the classes, whose labels stand in runs.
+#: - in_file_order: rises or falls with the rows, also within the classes, whose labels stand in
+#:   runs.
 #: - group: a few rows a value, by name, or consecutive numbers of consecutive rows.
 Kind: TypeAlias = Literal["unnamed", "index", "identifier", "in_file_order", "group"]
 
@@ -96,7 +99,9 @@ def runs(codes: IntArray) -> tuple[int, float]:
 
 
 def in_runs(codes: IntArray) -> bool:
-    """Return whether labels stand in too few runs for chance (test of Wald and Wolfowitz, for several classes)."""
+    """Return whether labels stand in too few runs for chance (test of Wald and Wolfowitz, for
+    several classes).
+    """
     n, counts = len(codes), np.bincount(codes).astype(float)
     squares, cubes = (counts**2).sum(), (counts**3).sum()
     variance = (squares * (squares + n * (n + 1)) - 2 * n * cubes - n**3) / (n**2 * max(n - 1, 1))
@@ -107,7 +112,9 @@ def in_runs(codes: IntArray) -> bool:
 
 
 def follows_file(block: FloatArray, codes: IntArray, least: float = _FOLLOWS) -> BoolArray:
-    """Mask of the columns that, within the classes, correlate with the order of the rows by ``least`` or more."""
+    """Mask of the columns that, within the classes, correlate with the order of the rows by
+    ``least`` or more.
+    """
     sums = np.zeros(block.shape[1])
     for code in np.unique(codes):
         values = block[codes == code]
@@ -130,7 +137,9 @@ def _is_monotone(block: FloatArray) -> BoolArray:
 
 
 def _is_ordered_within(part: Part, column: int) -> bool:
-    """Return whether a monotone column is so within the classes, too, which it rarely is by chance."""
+    """Return whether a monotone column is so within the classes, too, which it rarely is by
+    chance.
+    """
     inverse = np.unique(part.X[:, column], return_inverse=True)[1]
     both = np.unique(part.codes * (inverse.max() + 1) + inverse, return_counts=True)[1]
     arrangements = gammaln(np.bincount(part.codes) + 1).sum() - gammaln(both + 1).sum()
@@ -142,7 +151,9 @@ def _n_runs(codes: IntArray) -> int:
 
 
 def _numbered_columns(part: Part, numbered: Sequence[int]) -> dict[int, Kind]:
-    """Tell indices and identifiers from other columns with a whole number of its own in each row."""
+    """Tell indices and identifiers from other columns with a whole number of its own in each
+    row.
+    """
     n_samples, n_features = part.X.shape
     ranks = len(numbered) > max(
         2, n_features // 2
@@ -167,7 +178,9 @@ def _numbered_columns(part: Part, numbered: Sequence[int]) -> dict[int, Kind]:
 
 
 def _is_by_class(part: Part, order: IntArray) -> bool:
-    """Return whether the classes follow each other in an order of the rows, and rarely would by chance."""
+    """Return whether the classes follow each other in an order of the rows, and rarely would by
+    chance.
+    """
     sizes = np.bincount(part.codes)
     by_chance = gammaln(len(sizes) + 1) - gammaln(sizes.sum() + 1) + gammaln(sizes + 1).sum()
     return _n_runs(part.codes[order]) == len(sizes) and bool(

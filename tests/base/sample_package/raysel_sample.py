@@ -22,7 +22,9 @@ class Means:
 
 
 class ClassSpread(OneShotEstimator, Selector):
-    """On raysel's contract: ranks features by the spread of their class means, relative to noise plus a floor."""
+    """On raysel's contract: ranks features by the spread of their class means, relative to noise
+    plus a floor.
+    """
 
     def __init__(self, floor=0.1, n_features_to_select=None):
         self.floor = floor

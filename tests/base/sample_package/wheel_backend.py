@@ -1,4 +1,6 @@
-"""A build backend of a few lines, so that pip installs this folder without setuptools and without a network."""
+"""A build backend of a few lines, so that pip installs this folder without setuptools and
+without a network.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,13 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         for group, points in project["entry-points"].items()
     )
     info = {
-        "METADATA": f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n",
-        "WHEEL": "Wheel-Version: 1.0\nGenerator: wheel_backend\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "METADATA": (
+            f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+        ),
+        "WHEEL": (
+            "Wheel-Version: 1.0\nGenerator: wheel_backend\nRoot-Is-Purelib: true\nTag:"
+            " py3-none-any\n"
+        ),
         "entry_points.txt": groups,
     }
     files = {"raysel_sample.py": (HERE / "raysel_sample.py").read_text(encoding="utf-8")}

@@ -1,4 +1,6 @@
-"""Data and studies in stores that run here: S3 as moto serves it, Google Cloud Storage as an emulator does."""
+"""Data and studies in stores that run here: S3 as moto serves it, Google Cloud Storage as an
+emulator does.
+"""
 
 import json
 import os
@@ -30,7 +32,8 @@ from raysel.study.definition import Study
 
 pytestmark = pytest.mark.slow
 
-#: The command on a file, whose six trials start a second apart so that a signal finds some ended and some to come.
+#: The command on a file, whose six trials start a second apart so that a signal finds some ended
+#: and some to come.
 SLOW_STUDY = f"""
 import sys, time
 sys.path.append("{Path(__file__).parents[2]}")
@@ -47,7 +50,9 @@ SECRET = "SECRETofTESTS"
 
 
 class S3:
-    """A server of S3 in a process of its own, on the same port whenever it is started, with an empty bucket."""
+    """A server of S3 in a process of its own, on the same port whenever it is started, with an
+    empty bucket.
+    """
 
     def __init__(self) -> None:
         self.port = free_port()

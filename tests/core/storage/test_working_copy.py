@@ -1,4 +1,6 @@
-"""Studies at URIs: run, resumed, opened, selected; two drivers, a store that fails, files of strangers."""
+"""Studies at URIs: run, resumed, opened, selected; two drivers, a store that fails, files of
+strangers.
+"""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""Files of arrays as strangers have them: any names, labels in a file of their own, samples last, MATLAB 7.3."""
+"""Files of arrays as strangers have them: any names, labels in a file of their own, samples
+last, MATLAB 7.3.
+"""
 
 from __future__ import annotations
 

@@ -180,7 +180,9 @@ def test_an_image_that_is_no_file_is_refused_at_once(tmp_path, place):
 
 
 def test_an_image_that_claims_more_pixels_than_its_file_can_hold_is_refused(tmp_path):
-    """A TIFF of 140 bytes, whose one strip of three rows Pillow takes for the first of 16 million."""
+    """A TIFF of 140 bytes, whose one strip of three rows Pillow takes for the first of 16
+    million.
+    """
     buffer = io.BytesIO()
     Image.new("L", (2, 3)).save(buffer, "TIFF")
     raw = buffer.getvalue()

@@ -23,7 +23,9 @@ pytestmark = pytest.mark.usefixtures("here")
 
 
 def write(images, suffix="png", classes=("cat", "dog"), folder="faces", **options):
-    """Write images in turn into the folders of the classes; return them in the order of the reader."""
+    """Write images in turn into the folders of the classes; return them in the order of the
+    reader.
+    """
     for i, image in enumerate(images):
         path = Path(folder, classes[i % len(classes)], f"{i}.{suffix}")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -73,7 +73,9 @@ def test_a_relative_path_is_that_of_the_working_directory(tmp_path, monkeypatch)
 def test_a_file_that_crashes_or_never_leaves_the_library_is_refused(
     tmp_path, monkeypatch, suffix, program, status
 ):
-    """What stands for the process that reads is ended by a signal, or by the limit of its processor time."""
+    """What stands for the process that reads is ended by a signal, or by the limit of its
+    processor time.
+    """
     path, script = write(tmp_path / f"a{suffix}"), tmp_path / "script.py"
     monkeypatch.setattr(isolated, "_SCRIPT", script)
     monkeypatch.setattr(isolated, "_READER", isolated._Reader())

@@ -1,4 +1,6 @@
-"""Tables of NIfTI files: the voxels of a mask are read, and what does not fit is refused by name."""
+"""Tables of NIfTI files: the voxels of a mask are read, and what does not fit is refused by
+name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Columns that may hold the labels: those of scikit-learn's data sets are proposed first under any name."""
+"""Columns that may hold the labels: those of scikit-learn's data sets are proposed first under
+any name.
+"""
 
 from __future__ import annotations
 

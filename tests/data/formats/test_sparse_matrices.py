@@ -1,4 +1,6 @@
-"""Sparse matrices, which are refused with what they are and how to save them, whatever their files are called."""
+"""Sparse matrices, which are refused with what they are and how to save them, whatever their
+files are called.
+"""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ X = [[1.5, 1], [2, 2], [3, 3], [4, 4]]
 KINDS = {
     "pandas": lambda frame: frame,
     "polars": pl.from_pandas,
-    "polars text": lambda frame: pl.from_pandas(frame).with_columns(
-        pl.col("diagnosis").cast(pl.String)
+    "polars text": (
+        lambda frame: pl.from_pandas(frame).with_columns(pl.col("diagnosis").cast(pl.String))
     ),
     "arrow": pa.Table.from_pandas,
     "stream": lambda frame: Stream(pl.from_pandas(frame)),

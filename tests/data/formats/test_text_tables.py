@@ -1,4 +1,6 @@
-"""Text tables as other programs write them: what is recognised equals what pandas reads with options."""
+"""Text tables as other programs write them: what is recognised equals what pandas reads with
+options.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,8 @@ from raysel.tracking.journal import read_journal
 
 pytestmark = pytest.mark.slow
 
-#: A method of the user's own, with a module beside it, on one of another package that registers it by an entry point.
+#: A method of the user's own, with a module beside it, on one of another package that registers it
+#: by an entry point.
 METHODS = """
 import helpers
 from raysel.base.registry import solver_class
@@ -30,7 +31,8 @@ class Mine(solver_class("class_spread")):
         helpers.note()
         yield from super()._updates(X, y, prepared)
 """
-#: A host computes two trials, of three outer folds of two fits each, and the next one waits while the test holds it.
+#: A host computes two trials, of three outer folds of two fits each, and the next one waits while
+#: the test holds it.
 HELPERS = """
 import os, sys, time
 from pathlib import Path
@@ -48,8 +50,8 @@ def note():
             names = raysel.__file__, __file__, raysel_sample.__file__
             file.write(f"{' '.join(names)} {threads} {os.environ.get('MKL_CBWR')}\\n")
 """
-#: Runs a study in a session of Ray for each word, which says whether mixed versions are allowed, without MLflow; prints
-#: the error of one that cannot run.
+#: Runs a study in a session of Ray for each word, which says whether mixed versions are allowed,
+#: without MLflow; prints the error of one that cannot run.
 DRIVER = """
 import json, sys
 from pathlib import Path
@@ -68,7 +70,8 @@ for word in words:
     try:
         with joined([study], address, allow_mixed_versions=mixed) as nodes:
             print(slots(study, nodes))
-            run_by(make_executor(study, address, allow_mixed_versions=mixed), study, Path(folder, word))
+            executor = make_executor(study, address, allow_mixed_versions=mixed)
+            run_by(executor, study, Path(folder, word))
     except RayselError as error:
         print(type(error).__name__, error)
 """
@@ -86,7 +89,9 @@ MINE = {"name": "mine.methods.Mine", "space": {"floor": [0.1, 0.2, 0.5, 1.0, 2.0
 
 
 class Cluster:
-    """Head, on which only the driver computes, and worker, with a token; its own raysel cannot be imported there."""
+    """Head, on which only the driver computes, and worker, with a token; its own raysel cannot
+    be imported there.
+    """
 
     def __init__(self, network: Network, folder: Path, site: Path) -> None:
         self.network, self.folder = network, folder
@@ -115,19 +120,26 @@ class Cluster:
         self.start_node(self.worker, self.broken)
 
     def start_node(self, host, path):
-        """Start Ray on a host that lacks the driver's files, and whose Python finds modules in a path first."""
+        """Start Ray on a host that lacks the driver's files, and whose Python finds modules in a
+        path first.
+        """
         host.run(self.hide)
         own = {"PYTHONPATH": str(path), "HOLD": str(self.hold), "MKL_CBWR": "AVX"}
         host.start_ray(f"--address={self.address}", RAY_AUTH_MODE="token", **own)
 
     def run(self, command, **environment):
-        """Start a command on the head, where the driver's files are; return its process and the file of its output."""
+        """Start a command on the head, where the driver's files are; return its process and the
+        file of its output.
+        """
         with tempfile.NamedTemporaryFile(dir=self.folder, suffix=".log", delete=False) as file:
             log = Path(file.name)
         environment = {"RAY_AUTH_MODE": "token", "PYTHONPATH": self.driver_path, **environment}
-        return self.head.start(
-            f"env --chdir={self.work} {sys.executable} -u {command}", log, **environment
-        ), log
+        return (
+            self.head.start(
+                f"env --chdir={self.work} {sys.executable} -u {command}", log, **environment
+            ),
+            log,
+        )
 
     def journal(self, word):
         file = self.folder / "found" / word / "journal.jsonl"
@@ -226,7 +238,9 @@ def test_the_token_reaches_no_process_list_and_no_file_of_the_study(cluster):
 
 
 def test_a_node_with_other_versions_is_not_used_unless_allowed(cluster, driver):
-    """One that joins while a study runs ends it; one that is there is refused before anything is computed."""
+    """One that joins while a study runs ends it; one that is there is refused before anything is
+    computed.
+    """
     cluster.worker.run(
         "pkill raylet; while pgrep raylet; do sleep 0.2; done"
     )  # each node's workers take seconds

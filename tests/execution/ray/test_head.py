@@ -1,4 +1,6 @@
-"""Head node of a cluster: what is said where it cannot be joined, the file of the token, and the watch over it."""
+"""Head node of a cluster: what is said where it cannot be joined, the file of the token, and the
+watch over it.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ from raysel.execution.ray.head import HeadWatch, protect_token, refusal
 
 #: Lines of Ray 2.60, each from a cluster on two hosts.
 OUTPUTS = {
-    "[W 218 218] gcs_client.cc:210: Failed to get cluster ID from GCS server: Unauthenticated: RPC error: "
-    "InvalidAuthToken: Authentication token is missing or incorrect": "asks for a token, and this process has none",
+    "[W 218 218] gcs_client.cc:210: Failed to get cluster ID from GCS server: Unauthenticated: RPC error: InvalidAuthToken: Authentication token is missing or incorrect": (
+        "asks for a token, and this process has none"
+    ),
     "ray.exceptions.AuthenticationError: Token authentication is enabled but no authentication token was found": (
         "asks for a token"
     ),
@@ -26,8 +29,7 @@ OUTPUTS = {
     "[C 4033 4033] raylet_ipc_client.cc:85: Failed to connect to socket at address:/tmp/ray/sockets/raylet": (
         "this machine is not one of its nodes"
     ),
-    "RuntimeError: Version mismatch: The cluster was started with:\n    Ray: 2.60.0\n    Python: 3.11.7\nThis process "
-    "on 10.0.0.2 was started with:\n    Ray: 2.54.0\n    Python: 3.12.1\n": (
+    "RuntimeError: Version mismatch: The cluster was started with:\n    Ray: 2.60.0\n    Python: 3.11.7\nThis process on 10.0.0.2 was started with:\n    Ray: 2.54.0\n    Python: 3.12.1\n": (
         "the cluster runs Ray 2.60.0 on Python 3.11.7, and this process Ray 2.54.0 on Python 3.12.1"
     ),
     "Traceback\nOSError: something else": "cannot be joined: OSError: something else",

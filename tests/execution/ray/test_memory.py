@@ -18,7 +18,8 @@ from small_studies import raw_config, run_offline, write_digits
 
 pytestmark = pytest.mark.slow
 
-#: A method for which memory runs short while two fits wait, of which the second asked for it, and then whenever C = 3.
+#: A method for which memory runs short while two fits wait, of which the second asked for it, and
+#: then whenever C = 3.
 HUNGRY = """
 import os, sys, time
 from pathlib import Path
@@ -44,14 +45,16 @@ def takes(file):
 def runs(file):
     return not file.exists() or Path("/proc", file.read_text()).exists()
 """
-#: Ray reads how much memory is left from this file, here one that the test writes; of a container with a limit of its
-#: own it reads these.
+#: Ray reads how much memory is left from this file, here one that the test writes; of a container
+#: with a limit of its own it reads these.
 READ = Path("/proc/meminfo")
 LIMITS = [Path("/sys/fs/cgroup", name) for name in ("memory.max", "memory/memory.limit_in_bytes")]
 
 
 def need_own_file() -> None:
-    """Skip the test, and say what is missing, where a file cannot be put in place of another for one process."""
+    """Skip the test, and say what is missing, where a file cannot be put in place of another for
+    one process.
+    """
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         pytest.skip(
             "needs root and unshare, to give Ray a file of its own in place of /proc/meminfo"
@@ -64,7 +67,8 @@ def need_own_file() -> None:
             number
         ) < total:
             pytest.skip(
-                f"needs a machine without a limit of memory in {limit}, which Ray would read instead"
+                f"needs a machine without a limit of memory in {limit}, which Ray would read"
+                " instead"
             )
 
 
@@ -79,7 +83,9 @@ def memory_text(available: int) -> bytes:
 
 
 def serve_memory(path: Path, asked: Path, process: subprocess.Popen[str]) -> None:
-    """Let memory run short whenever a fit has asked for it, until Ray has ended the fit's process."""
+    """Let memory run short whenever a fit has asked for it, until Ray has ended the fit's
+    process.
+    """
     much, little, short = path.read_bytes(), memory_text(50_000), False
     assert len(little) == len(much)
     with path.open("r+b", buffering=0) as file:

@@ -1,4 +1,6 @@
-"""The view of the cluster: trials that fit now, nodes that come and go, and requests for places that are missing."""
+"""The view of the cluster: trials that fit now, nodes that come and go, and requests for places
+that are missing.
+"""
 
 from __future__ import annotations
 
@@ -188,7 +190,9 @@ def test_an_autoscaler_starts_the_node_that_trials_have_no_place_without(tmp_pat
         "PYTHONPATH": bare_commands(tmp_path),
         "AUTOSCALER_UPDATE_INTERVAL_S": "1",
         "RAY_FAKE_CLUSTER": "1",
-        "RAY_enable_autoscaler_v2": "0",  # the second needs a file that Ray's wheel lacks for this provider
+        "RAY_enable_autoscaler_v2": (
+            "0"
+        ),  # the second needs a file that Ray's wheel lacks for this provider
     }
     with Network(tmp_path) as network:
         head = network.add("head")
@@ -199,7 +203,8 @@ def test_an_autoscaler_starts_the_node_that_trials_have_no_place_without(tmp_pat
         )
         head.start_ray(*options, **environment)
         study = head.start(
-            f"env -C {tmp_path} python -m raysel.tune study.yaml --output study --address {head.address}:6379",
+            f"env -C {tmp_path} python -m raysel.tune study.yaml --output study --address"
+            f" {head.address}:6379",
             log,
             **environment,
         )

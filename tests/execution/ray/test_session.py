@@ -1,4 +1,6 @@
-"""Ray on this machine: it starts what a study uses, and a study is computed without it where it does not start."""
+"""Ray on this machine: it starts what a study uses, and a study is computed without it where it
+does not start.
+"""
 
 from __future__ import annotations
 
@@ -134,10 +136,12 @@ def holders(password):
     # Other processes that have the password in their environment.
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if int(process.name) != os.getpid() and password in (process / "environ").read_text(errors="replace"):
+            environment = (process / "environ").read_text(errors="replace")
+            if int(process.name) != os.getpid() and password in environment:
                 yield (process / "cmdline").read_text()
 
-os.environ |= {"MINE": "here", "PGPASSWORD": secrets.token_hex(), "MLFLOW_TRACKING_PASSWORD": secrets.token_hex()}
+os.environ |= {"MINE": "here", "PGPASSWORD": secrets.token_hex()}
+os.environ["MLFLOW_TRACKING_PASSWORD"] = secrets.token_hex()
 with ray_session(None):
     print(ray.get(environment.remote()))
     passwords = os.environ["PGPASSWORD"], os.environ["MLFLOW_TRACKING_PASSWORD"]
@@ -151,7 +155,9 @@ def test_processes_of_ray_have_the_variables_of_this_one_but_no_passwords(tmp_pa
 
 
 def test_actors_on_a_cluster_get_no_key_of_aws(monkeypatch):
-    """Their `runtime_env` is shown by Ray's dashboard; a session of this machine gives them none at all."""
+    """Their `runtime_env` is shown by Ray's dashboard; a session of this machine gives them none
+    at all.
+    """
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("RAY_CHDIR_TO_TRIAL_DIR", "0")
     spec = importlib.util.find_spec("ray.tune.execution.class_cache")
@@ -179,7 +185,9 @@ def test_actors_on_a_cluster_get_no_key_of_aws(monkeypatch):
 def test_workers_that_end_on_a_cluster_without_tokens_are_told_so(
     own, token, takes_none, monkeypatch
 ):
-    """A cluster that the caller joined after a Ray on this machine, whose token this process demands to its end."""
+    """A cluster that the caller joined after a Ray on this machine, whose token this process
+    demands to its end.
+    """
     joined = []
 
     def join(address, variables):

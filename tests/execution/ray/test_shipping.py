@@ -29,7 +29,9 @@ def own_code(tmp_path, monkeypatch):
     code = tmp_path / "code"
     for name, text in {
         "mine/__init__.py": "",
-        "mine/methods.py": "import beside, numpy\nfrom sklearn.svm import LinearSVC\nclass Mine(LinearSVC): pass\n",
+        "mine/methods.py": (
+            "import beside, numpy\nfrom sklearn.svm import LinearSVC\nclass Mine(LinearSVC): pass\n"
+        ),
         "mine/.gitignore": "methods.py",
         "mine/.git/config": "",
         "mine/__pycache__/methods.pyc": "",

@@ -10,8 +10,14 @@ from raysel.execution.ray.tasks import MAX_RETRIES, Losses, node_in
 
 NODES = ["n1", "n2", "n3", ""]
 #: As Ray 2.60 words the death of a node, and of a worker on a living one.
-NODE_DIED = "The actor died because its node has died. Node Id: 64ab\n\tthe actor's node was terminated unexpectedly"
-WORKER_DIED = "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Node Id: 64ab"
+NODE_DIED = (
+    "The actor died because its node has died. Node Id: 64ab\n\tthe actor's node was terminated"
+    " unexpectedly"
+)
+WORKER_DIED = (
+    "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Node Id:"
+    " 64ab"
+)
 
 
 def losses(gone=()):

@@ -1,4 +1,6 @@
-"""Clusters with and without a token, joined by processes that had a Ray of their own before, or not."""
+"""Clusters with and without a token, joined by processes that had a Ray of their own before, or
+not.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from small_studies import write_digits
 
 pytestmark = pytest.mark.slow
 
-#: A driver that runs one study after the other; where an address is "-" it starts a Ray of its own, and ends it.
+#: A driver that runs one study after the other; where an address is "-" it starts a Ray of its own,
+#: and ends it.
 DRIVER = """
 import os, sys
 from pathlib import Path
@@ -28,7 +31,8 @@ for number, word in enumerate(sys.argv[1:]):
         with ray_session(address, [study]):
             if address:
                 ended = run_by(make_executor(study, address), study, Path(f"study{number}"))
-                folds = [fold for trial in ended.trials.values() for fold in trial["folds"].values()]
+                trials = ended.trials.values()
+                folds = [fold for trial in trials for fold in trial["folds"].values()]
         print("done" if not any(fold["error"] for fold in folds) else folds, flush=True)
     except RayselError as error:
         print(error, flush=True)

@@ -1,4 +1,6 @@
-"""Trials whose worker dies or whose trainable raises: they run again, and the error of a lost one says why."""
+"""Trials whose worker dies or whose trainable raises: they run again, and the error of a lost
+one says why.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A study on a host that joins late and is cut off, and a head that is killed: an undisturbed study's numbers."""
+"""A study on a host that joins late and is cut off, and a head that is killed: an undisturbed
+study's numbers.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from raysel.tracking import locks
 
 pytestmark = pytest.mark.slow
 
-#: A method whose fits wait while the gate of their host is closed, so that a trial surely runs there.
+#: A method whose fits wait while the gate of their host is closed, so that a trial surely runs
+#: there.
 GATED = """
 import os, socket, time
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Comparison of a few small studies: figures, tests, texts and files against what the journals say."""
+"""Comparison of a few small studies: figures, tests, texts and files against what the journals
+say.
+"""
 
 from __future__ import annotations
 
@@ -333,7 +335,10 @@ def test_limitations_stand_where_the_figures_do(folder):
         np.mean([refit["redundancy"][1] for refit in refits(folder, 1)[:2]])
     )
     assert rows["SMR"].notes["tried"] == [
-        "search.time_budget ended the search after 6 of 9 trials: raise it and resume the study for the others"
+        (
+            "search.time_budget ended the search after 6 of 9 trials: raise it and resume the"
+            " study for the others"
+        )
     ]
     said = text_of(folder)
     numbered = {

@@ -1,4 +1,6 @@
-"""The figures of the data show means and quantiles that NumPy computes, upright, and survive their file."""
+"""The figures of the data show means and quantiles that NumPy computes, upright, and survive
+their file.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +127,9 @@ def test_slices_go_through_the_middle_and_channels_are_shown_one_by_one():
 
 
 def test_a_volume_lies_as_in_the_maps_of_its_ranking():
-    """The first other axis runs to the right, the second upwards; cells outside the mask are as dark as the darkest."""
+    """The first other axis runs to the right, the second upwards; cells outside the mask are as
+    dark as the darkest.
+    """
     mask = np.zeros((5, 6, 7), dtype=bool)
     mask[1:4, 1:5, 2:6] = True
     X = np.random.default_rng(0).uniform(3, 4, (8, int(mask.sum())))

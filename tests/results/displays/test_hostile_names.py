@@ -1,4 +1,6 @@
-"""Names that a formula, a page or a terminal could take for something else stay on the page, without a warning."""
+"""Names that a formula, a page or a terminal could take for something else stay on the page,
+without a warning.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ def test_every_voxel_of_a_small_mask_is_shown_once_and_in_order(shape, seed, aff
     shown = plane.features[plane.inside]
     assert sorted(shown) == list(range(layout.n_features))
     np.testing.assert_array_equal(plane.cells[plane.inside], np.flatnonzero(mask.ravel())[shown])
-    # Each voxel lies in the slice whose title stands above it, to the right by the first and up by the second axis.
+    # Each voxel lies in the slice whose title stands above it, to the right by the first and up by
+    # the second axis.
     along = 1 if affine else 2
     right, up = [axis for axis in range(3) if axis != along]
     places, coordinates = np.argwhere(plane.inside), list(layout.coordinates().values())

@@ -1,4 +1,6 @@
-"""The displays of a study show its numbers, and its pictures lie in its directory in every format."""
+"""The displays of a study show its numbers, and its pictures lie in its directory in every
+format.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def with_refits(result, change):
 
 @pytest.fixture(scope="module")
 def confused(finished):
-    """The study with confusions and references of its test samples, as if they had been recorded."""
+    """The study with confusions and references of its test samples, as if they had been
+    recorded.
+    """
     rng = np.random.default_rng(0)
 
     def change(refit):

@@ -212,7 +212,8 @@ def test_each_task_ranks_its_own_features():
     np.testing.assert_array_equal(
         scores.plot().images[0].get_array().data, ranking.scores[:12].reshape(4, 3)
     )
-    # 7 of 21 are selected, so 4 of the faces' 12 and 3 of the wine's 9: whichever those are within the task.
+    # 7 of 21 are selected, so 4 of the faces' 12 and 3 of the wine's 9: whichever those are within
+    # the task.
     best = [np.argsort(np.argsort(row[:12])) < 4 for row in ranking.fold_ranks]
     np.testing.assert_array_equal(
         counts.plot().images[0].get_array().filled(0), np.sum(best, axis=0).reshape(4, 3)

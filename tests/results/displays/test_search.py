@@ -28,8 +28,12 @@ def test_a_grid_is_a_heat_map_of_the_best_over_the_others():
     shown = surface(tried)
     assert shown.shown == ["alpha", "beta"]
     ax = shown.plot()
-    best = {place: max(s for p, s in zip(params, scores, strict=True) if (p["alpha"], p["beta"]) == place)
-            for place in itertools.product(lists["alpha"], lists["beta"])}  # fmt: skip
+    best = {
+        place: max(
+            s for p, s in zip(params, scores, strict=True) if (p["alpha"], p["beta"]) == place
+        )
+        for place in itertools.product(lists["alpha"], lists["beta"])
+    }  # fmt: skip
     expected = [[best[a, b] for a in lists["alpha"]] for b in lists["beta"]]
     np.testing.assert_array_equal(ax.images[0].get_array(), expected)
     assert "best over seed" in shown.caption

@@ -1,4 +1,6 @@
-"""A report in Debian's Chromium: it asks for nothing, reports no error, and prints without empty pages."""
+"""A report in Debian's Chromium: it asks for nothing, reports no error, and prints without empty
+pages.
+"""
 
 from __future__ import annotations
 
@@ -108,13 +110,15 @@ def test_a_script_in_it_would_not_run(report, tmp_path):
     assert asked == []
 
 
-#: Elements that are wider than they are shown, of a page in a frame of a phone's width; details are opened.
+#: Elements that are wider than they are shown, of a page in a frame of a phone's width; details are
+#: opened.
 _MEASURE = """<!DOCTYPE html><title>measure</title>
 <iframe src="report.html" style="border: 0; width: 390px; height: 800px" onload="
 const page = this.contentDocument;
 for (const one of page.querySelectorAll('details')) one.open = true;
 const wide = [page.documentElement, ...page.querySelectorAll('body *:not(svg *)')]
-  .filter(one => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline');
+  .filter(one => one.scrollWidth > one.clientWidth + 1)
+  .filter(one => getComputedStyle(one).display !== 'inline');
 document.body.dataset.measured = 'yes';
 document.body.append(...wide.map(one => 'CUT ' + one.tagName + ' ' + one.className + '; '));
 "></iframe>"""

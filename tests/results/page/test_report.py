@@ -1,4 +1,6 @@
-"""The report of a study of every kind: well formed, whole, self-contained, and its numbers are the study's."""
+"""The report of a study of every kind: well formed, whole, self-contained, and its numbers are
+the study's.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,8 @@ TITLES = {
     "How to cite and run it again",
 }
 HOSTILE = (
-    '</script></svg></style><img src=x onerror="alert(1)">{{ 7*7 }}\n\u202e\x00$\\frac$ \u05d0\u05d1 '
-    + "x" * 10_000
+    '</script></svg></style><img src=x onerror="alert(1)">{{ 7*7 }}\n\u202e\x00$\\frac$'
+    " \u05d0\u05d1 " + "x" * 10_000
 )
 
 
@@ -118,7 +120,9 @@ def test_its_figures_data_are_the_journals(matrix):
 
 
 def test_its_objective_and_that_of_the_plot_are_the_mean_over_the_outer_folds(matrix):
-    """By plain loops over the inner fits; the final fold, whose training set is another, does not count."""
+    """By plain loops over the inner fits; the final fold, whose training set is another, does
+    not count.
+    """
     wanted, with_final = {}, {}
     for record in matrix.records:
         for means, folds in (
@@ -181,7 +185,9 @@ def test_the_figures_at_its_top_are_score_chance_number_and_stability(matrix):
 
 
 def test_one_stability_is_shown_in_all_places(matrix):
-    """That over pairs of disjoint halves where they have run: of 20 pairs 15 share their features."""
+    """That over pairs of disjoint halves where they have run: of 20 pairs 15 share their
+    features.
+    """
     d, top = len(matrix.feature_names), matrix.default_top
     counts, pair_counts = np.zeros((2, d), dtype=np.int64)
     counts[:top], counts[top : 2 * top], pair_counts[:top] = 35, 5, 15
@@ -225,7 +231,10 @@ def test_its_sentences_are_of_the_selected_features_and_of_the_test_score(matrix
         in page.text
     )
     winners = len(matrix.refits)
-    met = f"{matrix.winner_convergence.n_converged} of {winners} winners (outer folds and final model)"
+    met = (
+        f"{matrix.winner_convergence.n_converged} of {winners} winners (outer folds and final"
+        " model)"
+    )
     assert f"{met} converged to a local optimum." in page.text
     assert format_remarks([Remark("local_optimum", matrix.final.other_start)])[0] in page.text
     stability = rows(page.downloads["stability.csv"])

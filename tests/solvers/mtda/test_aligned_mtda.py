@@ -1,4 +1,6 @@
-"""Tasks mapped into one space against dense scatter matrices; files of maps, read by name and never unpickled."""
+"""Tasks mapped into one space against dense scatter matrices; files of maps, read by name and
+never unpickled.
+"""
 
 from __future__ import annotations
 
@@ -233,7 +235,9 @@ def test_a_study_from_yaml_reads_its_maps_and_refuses_others_unrun(tmp_path):
     np.savez(tmp_path / "maps.npz", t0=maps[0].T, t1=maps[1])
     with pytest.raises(
         ConfigError,
-        match=r"aligned maps task 't0' by an array of shape \(6, 10\); give one of shape \(10, 10\)",
+        match=(
+            r"aligned maps task 't0' by an array of shape \(6, 10\); give one of shape \(10, 10\)"
+        ),
     ):
         make_study(tmp_path, **settings)
 

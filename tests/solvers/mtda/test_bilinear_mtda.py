@@ -1,4 +1,6 @@
-"""Half-steps and traces of matrix-valued tasks against dense Kronecker products and a direct ascent."""
+"""Half-steps and traces of matrix-valued tasks against dense Kronecker products and a direct
+ascent.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""MTDA against roots of the weighted difference, direct ascents and null-space LDA; its alternation."""
+"""MTDA against roots of the weighted difference, direct ascents and null-space LDA; its
+alternation.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def test_turning_leaves_the_space_and_diagonalises_the_total_scatter():
 
 
 def reference(tasks, sizes, weights):
-    """The root of the weighted difference and the projectors there, in the full spaces (S_t positive definite)."""
+    """The root of the weighted difference and the projectors there, in the full spaces (S_t
+    positive definite).
+    """
     scatters = [dense_scatters(X, y) for X, y in tasks]
 
     def root(ratio):

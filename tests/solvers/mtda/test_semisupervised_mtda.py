@@ -21,7 +21,9 @@ def partly(seed=0, n=50, D=6, units=1.0):
 
 
 def test_small_eigenvalues_of_the_denominator_are_right():
-    """T of features in other units is T with its rows and columns scaled, however far apart the units are."""
+    """T of features in other units is T with its rows and columns scaled, however far apart the
+    units are.
+    """
     units = np.array([1.0, 1e-5, 1.0, 1e-7, 1e-3])
     X, _, known, task = partly(7, n=40, D=5, units=units)
     plain = np.cov(X[known].T, bias=True) + 0.5 * np.cov(X.T, bias=True)
@@ -90,7 +92,9 @@ def test_unlabelled_samples_keep_the_ratio_below_1_in_high_dimensions():
 
 
 def test_what_is_prepared_serves_every_graph():
-    """A study prepares once for all configurations: a neighbourhood that is searched must not be that of the first."""
+    """A study prepares once for all configurations: a neighbourhood that is searched must not be
+    that of the first.
+    """
     X, y = make_task(5)
     y = np.where(np.arange(60) < 30, y, -1)
     first, other = (

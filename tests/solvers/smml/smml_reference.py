@@ -1,4 +1,6 @@
-"""References of sparse multimodal learning: the conic solver, the conditions of optimality, random problems."""
+"""References of sparse multimodal learning: the conic solver, the conditions of optimality,
+random problems.
+"""
 
 from __future__ import annotations
 
@@ -56,10 +58,11 @@ def conic_optimum(X, y, widths, gamma1, gamma2):
 
 
 def optimality_residual(X, y, widths, smml, tolerance=1e-3):
-    """Distance of X'(alpha * Y) - U - V from 0 over all multipliers that the returned W and b allow, and a scale.
+    """Distance of X'(alpha * Y) - U - V from 0 over all multipliers that the returned W and b
+    allow, and a scale.
 
-    alpha is 1 below the margin and 0 above it; U and V are the gradients of the norms of the groups that are not
-    zero, and anything within the balls for those that are.
+    alpha is 1 below the margin and 0 above it; U and V are the gradients of the norms of the groups
+    that are not zero, and anything within the balls for those that are.
     """
     Y, coef, columns = indicator(y).T, smml.coef_, X - X.mean(axis=0)
     slack = 1 - Y * (X @ coef.T + smml.intercept_).T

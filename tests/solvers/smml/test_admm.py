@@ -1,4 +1,6 @@
-"""Consensus ADMM: its projection against least squares, its optimum against a conic solver, its rebalancing."""
+"""Consensus ADMM: its projection against least squares, its optimum against a conic solver, its
+rebalancing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The dual barrier method: its Hessians against finite differences, its optimum and zeros against a conic solver."""
+"""The dual barrier method: its Hessians against finite differences, its optimum and zeros
+against a conic solver.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,8 @@ def test_the_inverse_hessian_is_that_of_the_logarithms(penalty):
 
 
 def test_the_gradient_vanishes_at_the_centre():
-    # The barrier function as its docstring writes it, its slope by finite differences along feasible directions.
+    # The barrier function as its docstring writes it, its slope by finite differences along
+    # feasible directions.
     _, _, problem = posed_problem(3, n=15)
     barrier, X = barrier_of(problem), problem.prepared.X
     for _ in range(60):

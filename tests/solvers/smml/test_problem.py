@@ -1,4 +1,6 @@
-"""The problem's parts against the formulas of the paper and of the dual, its bounds against conic solvers."""
+"""The problem's parts against the formulas of the paper and of the dual, its bounds against
+conic solvers.
+"""
 
 from __future__ import annotations
 

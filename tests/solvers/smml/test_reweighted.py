@@ -1,4 +1,6 @@
-"""Algorithm 1: its machines against a conic solver, its descent and its limit, what it leaves out."""
+"""Algorithm 1: its machines against a conic solver, its descent and its limit, what it leaves
+out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""SMML: its optimum against a conic solver, its certificate, its conditions of optimality, its path, small gammas."""
+"""SMML: its optimum against a conic solver, its certificate, its conditions of optimality, its
+path, small gammas.
+"""
 
 from __future__ import annotations
 

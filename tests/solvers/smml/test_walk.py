@@ -1,4 +1,6 @@
-"""The rounds of both solvers in turn: ADMM's first, the barrier method's where they are late, without end."""
+"""The rounds of both solvers in turn: ADMM's first, the barrier method's where they are late,
+without end.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from raysel.solvers.smml.walk import Walk, _switch, _without_hinge, solving_roun
 
 
 def stalling():
-    """A problem of gammas so small that ADMM alone is still far off when it is the barrier method's turn."""
+    """A problem of gammas so small that ADMM alone is still far off when it is the barrier
+    method's turn.
+    """
     X, y, widths, gamma1, gamma2 = random_problem(18, largest=1e-3)
     return X, y, list(widths.values()), posed(X, y, list(widths.values()), gamma1, gamma2)
 

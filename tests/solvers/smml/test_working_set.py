@@ -1,4 +1,6 @@
-"""ADMM on few features: its optimum against a conic solver, its certificate on all features, and when it is used."""
+"""ADMM on few features: its optimum against a conic solver, its certificate on all features, and
+when it is used.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ WIDTHS, EVEN = [4, 20, 36], [20, 20, 20]
 
 
 def correlated(n=50, scale=1.0, widths=WIDTHS, seed=0):
-    """Features that follow a few directions, the more the narrower their modality, and the classes that these tell."""
+    """Features that follow a few directions, the more the narrower their modality, and the
+    classes that these tell.
+    """
     rng = np.random.default_rng(seed)
     directions = rng.standard_normal((n, 4))
     X = directions @ rng.standard_normal((4, sum(widths))) + 0.5 * rng.standard_normal(
@@ -46,7 +50,8 @@ def test_it_ends_at_the_conic_optimum_and_is_certified_on_all_features(gammas, n
     solver = WorkingSetADMM(problem)
     sizes, values = [solver.kept.sum()], []
     for certificate in islice(solver.rounds(), 600):
-        # No bound of the set's own problem, whose optimum is higher, may pass for one of the whole problem.
+        # No bound of the set's own problem, whose optimum is higher, may pass for one of the whole
+        # problem.
         assert certificate.bound <= optimum * (1 + 1e-7)
         assert certificate.objective >= optimum * (1 - 1e-7)
         sizes.append(solver.kept.sum())

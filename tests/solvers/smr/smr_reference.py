@@ -1,7 +1,8 @@
-"""SMR written out as the paper prints it: Kronecker matrices, dense D, centring matrix; for tests only.
+"""SMR written out as the paper prints it: Kronecker matrices, dense D, centring matrix; for tests
+only.
 
-Corrections to the print (their derivation is one line each): eq. 23's left side is F L_c F' + alpha A,
-eq. 35 begins with G, and L_c = I - (1/l) e e'. ``vec`` stacks columns.
+Corrections to the print (their derivation is one line each): eq. 23's left side is F L_c F' + alpha
+A, eq. 35 begins with G, and L_c = I - (1/l) e e'. ``vec`` stacks columns.
 """
 
 import numpy as np
@@ -29,7 +30,9 @@ def weights(P, p, zeta):
 
 
 def given_factor(images, y, known, D, alpha):
-    """The other factor of each class: (F L_c F' + alpha (V' x I) diag(vec D) (V x I)) vec U = F L_c y."""
+    """The other factor of each class: (F L_c F' + alpha (V' x I) diag(vec D) (V x I)) vec U = F
+    L_c y.
+    """
     n_samples, m, _ = images.shape
     Y = one_hot(y)
     Lc = np.eye(n_samples) - 1 / n_samples

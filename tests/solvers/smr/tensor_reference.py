@@ -1,8 +1,10 @@
-"""SMR of tensors written out: explicit Khatri-Rao matrices, Kronecker penalty, centring matrix; for tests only.
+"""SMR of tensors written out: explicit Khatri-Rao matrices, Kronecker penalty, centring matrix; for
+tests only.
 
 Of class r, with P unfolded along mode q as A Z', rows of the unfolding one below the other:
 
-    vec P = K vec A,    (F L_c F' + alpha K' diag(vec D) K) vec A = F L_c y,    K = I kron Z,    F = K' X
+    vec P = K vec A,    (F L_c F' + alpha K' diag(vec D) K) vec A = F L_c y,    K = I kron Z,    F =
+    K' X
 """
 
 from itertools import product
@@ -12,7 +14,9 @@ from smr_reference import one_hot
 
 
 def khatri_rao(others):
-    """One row for each combination of the factors' rows, in C order; a single row of ones without factors."""
+    """One row for each combination of the factors' rows, in C order; a single row of ones
+    without factors.
+    """
     k = others[0].shape[1] if others else 1
     rows = [
         np.prod([A[i] for A, i in zip(others, cell, strict=True)], axis=0) for cell in cells(others)
@@ -29,7 +33,9 @@ def tensor(factors):
 
 
 def best_factor(arrays, y, factors, q, D, alpha):
-    """The factor of mode q of one class whose targets are ``y``, for its other factors; the shortest of several."""
+    """The factor of mode q of one class whose targets are ``y``, for its other factors; the
+    shortest of several.
+    """
     side, n = arrays.shape[q + 1], len(arrays)
     lift = np.kron(np.eye(side), khatri_rao(factors[:q] + factors[q + 1 :]))
     F = lift.T @ np.moveaxis(arrays, q + 1, 1).reshape(n, -1).T
@@ -56,7 +62,9 @@ def objective(P, arrays, y, alpha, p, zeta):
 
 
 def mode_steps(arrays, y, start, D, alpha, p, zeta, n_steps):
-    """Coefficients after each step from the factors of all modes but the first (one list of them a class) and D."""
+    """Coefficients after each step from the factors of all modes but the first (one list of them
+    a class) and D.
+    """
     classes = [[None, *factors] for factors in start]
     trajectory = []
     for t in range(n_steps):

@@ -1,4 +1,6 @@
-"""SMR against the paper's equations written out, the laws of its objective, and scikit-learn's contract."""
+"""SMR against the paper's equations written out, the laws of its objective, and scikit-learn's
+contract.
+"""
 
 import numpy as np
 import pytest
@@ -90,7 +92,8 @@ def test_no_iteration_raises_the_objective(problem):
 
 
 def test_ls21_reaches_the_optimum_that_a_dual_certificate_proves():
-    # The dual of min ||Y - P X||^2 + alpha sum_f ||P_f|| is max <N, Y> - ||N||^2 / 4 over ||N x_f|| <= alpha.
+    # The dual of min ||Y - P X||^2 + alpha sum_f ||P_f|| is max <N, Y> - ||N||^2 / 4 over ||N x_f||
+    # <= alpha.
     rng = np.random.default_rng(0)
     for n_samples in (15, 80):
         images, y = images_with_signal(rng, 4, 6, n_samples, 3)
@@ -124,7 +127,8 @@ def test_below_alpha_max_something_is_selected_and_above_zero_is_optimal():
         )
 
     prepared = SMR().prepare(flat(images), y)
-    # At zero the subgradient condition of every cell, ||2 X_f' Y|| <= alpha, holds from alpha_max on and not before.
+    # At zero the subgradient condition of every cell, ||2 X_f' Y|| <= alpha, holds from alpha_max
+    # on and not before.
     assert prepared.alpha_max == pytest.approx(max(2 * np.linalg.norm(x @ Y) for x in X.T))
     for init in ("multistart", "identity"):
         below, above = solution(0.95, init), solution(1.05, init)

@@ -1,4 +1,6 @@
-"""SMR of samples of any order against Khatri-Rao and Kronecker matrices written out, and the laws of its objective."""
+"""SMR of samples of any order against Khatri-Rao and Kronecker matrices written out, and the
+laws of its objective.
+"""
 
 from itertools import repeat
 

@@ -1,4 +1,6 @@
-"""The half-steps of sparse matrix regression and their acceleration against the paper's equations written out."""
+"""The half-steps of sparse matrix regression and their acceleration against the paper's
+equations written out.
+"""
 
 import pickle
 from itertools import islice, repeat
@@ -248,7 +250,8 @@ def test_for_p_1_the_second_start_goes_on_where_it_is_lower_at_a_glance_and_afte
 
 @pytest.mark.parametrize("p", [1.0, 0.5])
 def test_a_start_that_is_far_better_is_the_one_that_goes_on(p):
-    # Only the first column of the images tells the classes apart, which [I; 0] of rank 1 has and nothing can better.
+    # Only the first column of the images tells the classes apart, which [I; 0] of rank 1 has and
+    # nothing can better.
     rng = np.random.default_rng(2)
     y = np.arange(40) % 2
     images = 1e-3 * rng.standard_normal((40, 6, 5))

@@ -1,4 +1,6 @@
-"""Each way to take a batch into account that a draft names is one that the drafted study takes as it is written."""
+"""Each way to take a batch into account that a draft names is one that the drafted study takes
+as it is written.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ N = 80
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    """A table of 80 samples in 4 batches, which shift and scale its columns, as text and as numbers."""
+    """A table of 80 samples in 4 batches, which shift and scale its columns, as text and as
+    numbers.
+    """
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     batch = rng.permutation(np.arange(N) % 4)

@@ -1,4 +1,6 @@
-"""Choices of a draft: folds that can be drawn, numbers of features, scaling, metric, and text that reads back."""
+"""Choices of a draft: folds that can be drawn, numbers of features, scaling, metric, and text
+that reads back.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,9 @@ from raysel.study.draft.draft import init_study
 
 
 def expression(n: int = 200, d: int = 2000, planted: int = 20) -> tuple[pd.DataFrame, list[str]]:
-    """Genes in three subtypes: sample ids, batch and sex as text; five empty cells, one in a planted gene."""
+    """Genes in three subtypes: sample ids, batch and sex as text; five empty cells, one in a
+    planted gene.
+    """
     rng = np.random.default_rng(0)
     subtype, X = rng.permutation(np.arange(n) % 3), rng.normal(size=(n, d))
     genes = rng.choice(d, planted, replace=False)
@@ -36,7 +38,9 @@ def expression(n: int = 200, d: int = 2000, planted: int = 20) -> tuple[pd.DataF
 
 
 def passengers(n: int = 400) -> pd.DataFrame:
-    """A passenger list: the sex, the class and the age tell who survived; two columns hold it in other words."""
+    """A passenger list: the sex, the class and the age tell who survived; two columns hold it in
+    other words.
+    """
     rng = np.random.default_rng(0)
     sex, pclass = (
         rng.choice(["male", "female"], n, p=[0.65, 0.35]),

@@ -1,4 +1,6 @@
-"""Files as strangers have them: the drafted study reads them right, and scores them as scikit-learn does."""
+"""Files as strangers have them: the drafted study reads them right, and scores them as
+scikit-learn does.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def participants(_: RealData) -> Content:
 
 
 def pandas_parquet(_: RealData) -> Content:
-    """`df.to_parquet` of a frame that was shuffled, with its old index and the label as a category."""
+    """`df.to_parquet` of a frame that was shuffled, with its old index and the label as a
+    category.
+    """
     y = CANCER.target_names[CANCER.target].astype(str)
     table = frame(CANCER).assign(label=pd.Categorical(y)).sample(frac=1, random_state=0)
     table.to_parquet("tumours.parquet")
@@ -122,7 +126,9 @@ def image_stack(real_data: RealData) -> Content:
 
 
 def scikit_feature(real_data: RealData) -> Content:
-    """A .mat file of images as rows, column by column, and labels from 1 on as one column of doubles."""
+    """A .mat file of images as rows, column by column, and labels from 1 on as one column of
+    doubles.
+    """
     X, y = images(real_data("ORL.npz"), 20, 10)
     columns = X.transpose(0, 2, 1).reshape(len(X), -1)
     scipy.io.savemat(
@@ -199,7 +205,9 @@ def test_the_draft_reads_the_file_as_it_is_meant(make, tmp_path, monkeypatch, re
 def reference_scores(
     X: np.ndarray, y: np.ndarray, groups: np.ndarray | None, config: StudyConfig
 ) -> np.ndarray:
-    """Score of each outer fold by scikit-learn: F-test and classifier on tables and images, SVM on modalities."""
+    """Score of each outer fold by scikit-learn: F-test and classifier on tables and images, SVM
+    on modalities.
+    """
     name, grid = config.evaluation.estimator, {"select__k": list(config.evaluation.n_features)}
     steps: list[tuple[str, Any]] = [] if name == "knn" else [("scale", StandardScaler())]
     if name == "native":

@@ -1,4 +1,6 @@
-"""A batch that the prepared columns of held-out training samples still tell is remarked on, any other is not."""
+"""A batch that the prepared columns of held-out training samples still tell is remarked on, any
+other is not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Samples that resemble their neighbours in the file are said, and a sorted file is no such thing."""
+"""Samples that resemble their neighbours in the file are said, and a sorted file is no such
+thing.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def remark(data, plan=None):
 
 
 def recording(rng):
-    """240 rows of an autoregressive course, of which a row keeps 0.8, with labels in blocks of 30."""
+    """240 rows of an autoregressive course, of which a row keeps 0.8, with labels in blocks of
+    30.
+    """
     course = lfilter([1.0], [1.0, -0.8], rng.normal(size=(240, 20)), axis=0)
     return table(course, np.repeat(rng.permutation([0, 1] * 4), 30))
 

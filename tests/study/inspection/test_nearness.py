@@ -22,7 +22,9 @@ def plan(y, outer=3):
 
 
 def agreeing(P, Z, y, folds, share):
-    """Share of the nearest neighbours with a test sample's label, without the share of the training samples nearest."""
+    """Share of the nearest neighbours with a test sample's label, without the share of the
+    training samples nearest.
+    """
     shares = []
     for fold in folds.outer:
         for test in fold.test:
@@ -51,7 +53,8 @@ def test_without_others_is_the_mean_over_places_permuted_within_the_classes():
         for code in range(3):
             rows = np.flatnonzero(y == code)
             elsewhere[rows] = rng.permutation(rows)
-        # The features of a training sample are those of another one of its class; a test sample keeps its own.
+        # The features of a training sample are those of another one of its class; a test sample
+        # keeps its own.
         shares = []
         for fold in folds.outer:
             features = Z.copy()

@@ -26,7 +26,9 @@ def field(rng, width=WIDTH):
 
 
 def pixels(seed, n=500):
-    """Pixels of a scene in any order: bands that tell nothing of the class but where it is; with their places."""
+    """Pixels of a scene in any order: bands that tell nothing of the class but where it is; with
+    their places.
+    """
     rng = np.random.default_rng(seed)
     bands = np.stack([field(rng) for _ in BANDS], axis=-1).reshape(-1, len(BANDS))
     y = (field(rng).ravel() > 0).astype(int)
@@ -124,7 +126,9 @@ def told(seed, bands, y, *, folded):
 
 @pytest.mark.parametrize("folded", [False, True])
 def test_many_bands_of_which_each_is_mostly_noise_are_remarked_on(folded):
-    """A pixel correlates with the next one by less than .2, and random folds tell the class, blocks do not."""
+    """A pixel correlates with the next one by less than .2, and random folds tell the class,
+    blocks do not.
+    """
     rng = np.random.default_rng(0)
     smooth = np.stack([field(rng, 7) for _ in range(40)], axis=-1).reshape(-1, 40)
     y = (field(rng, 7).ravel() > 0).astype(int)
@@ -133,7 +137,9 @@ def test_many_bands_of_which_each_is_mostly_noise_are_remarked_on(folded):
 
 @pytest.mark.parametrize("kind", ["patches", "mixed"])
 def test_places_that_tell_no_more_than_the_classes_of_other_places_are_no_alarm(kind):
-    """Classes stand in patches; features are draws of the class, or of a mixture that other places have, too."""
+    """Classes stand in patches; features are draws of the class, or of a mixture that other
+    places have, too.
+    """
     for seed in range(3):
         rng = np.random.default_rng(seed)
         of_class, direction = field(rng).ravel(), rng.standard_normal(len(BANDS))

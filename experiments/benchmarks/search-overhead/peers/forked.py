@@ -1,4 +1,6 @@
-"""The design of R's nestedcv: a forked process searches and tests each outer fold, and then comes the model."""
+"""The design of R's nestedcv: a forked process searches and tests each outer fold, and then
+comes the model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""raysel's ``NestedSearch``: in ``memory``, in a ``directory`` with journal, report and MLflow, or that on ``ray``."""
+"""raysel's ``NestedSearch``: in ``memory``, in a ``directory`` with journal, report and MLflow,
+or that on ``ray``.
+"""
 
 from __future__ import annotations
 

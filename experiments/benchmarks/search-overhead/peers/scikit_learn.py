@@ -1,4 +1,6 @@
-"""scikit-learn and joblib: ``cross_validate`` of a ``GridSearchCV``, and the search on all samples."""
+"""scikit-learn and joblib: ``cross_validate`` of a ``GridSearchCV``, and the search on all
+samples.
+"""
 
 from __future__ import annotations
 

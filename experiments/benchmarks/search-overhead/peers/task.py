@@ -1,6 +1,8 @@
-"""What every peer computes: the nested search of an l1 linear SVM on digits, three outer and three inner folds.
+"""What every peer computes: the nested search of an l1 linear SVM on digits, three outer and three
+inner folds.
 
-Chosen by the inner folds' mean accuracy, the smaller C of equal ones; the search on all samples gives the model.
+Chosen by the inner folds' mean accuracy, the smaller C of equal ones; the search on all samples
+gives the model.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-#: Values of C, smallest first, as all processes of a peer find them; none where it is only imported.
+#: Values of C, smallest first, as all processes of a peer find them; none where it is only
+#: imported.
 VALUES = json.loads(os.environ.get("C_VALUES", "[]"))
 X, y = load_digits(return_X_y=True)
 
