@@ -291,8 +291,8 @@ class TwoDimensionalLDA(MultilinearLDA):
 
     Attributes
     ----------
-    projections_, ranks_, means_, embeddings_, embedded_labels_, task_scores_, task_names_,
-    classes_, objective_path_
+    projections_, ranks_, means_, embeddings_, embedded_labels_, task_scores_, task_names_, \
+classes_, objective_path_
         See `MultilinearLDA`.
 
     References

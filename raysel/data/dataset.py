@@ -163,9 +163,8 @@ class Dataset:
             Columns that are neither features nor labels.
         name : str, default="data"
             Name of the data set.
-        task, shape, order, modes, modalities, only, classes, exclude_classes, exclude_labels,
-        unprepared, \
-drop_unlabelled, confounds
+        task, shape, order, modes, modalities, only, classes, exclude_classes, exclude_labels, \
+unprepared, drop_unlabelled, confounds
             As for `load_dataset`.
 
         Returns

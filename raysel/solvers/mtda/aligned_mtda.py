@@ -248,9 +248,8 @@ class AlignedMTDA(SharedRatioProjector):
         U_i of each task, in its own features; the columns need not be orthonormal.
     ranks_ : ndarray of int, shape (n_tasks,)
         Rank of the mapped tasks together.
-    objective_path_, numerators_, denominators_, retained_, task_weights_, task_scores_, scores_,
-    means_, embeddings_, \
-embedded_labels_, task_names_, classes_
+    objective_path_, numerators_, denominators_, retained_, task_weights_, task_scores_, scores_, \
+means_, embeddings_, embedded_labels_, task_names_, classes_
         See `MTDA`.
 
     References

@@ -237,9 +237,8 @@ class BilinearMTDA(SharedRatioProjector):
     ranks_ : ndarray of int, shape (n_tasks, n_axes)
         Dimensions of the ranges of each task's axes, of matrices of its rows and columns; 1 for an
         axis that a task has not.
-    objective_path_, numerators_, denominators_, retained_, task_weights_, task_scores_, scores_,
-    means_, embeddings_, \
-embedded_labels_, task_names_, classes_
+    objective_path_, numerators_, denominators_, retained_, task_weights_, task_scores_, scores_, \
+means_, embeddings_, embedded_labels_, task_names_, classes_
         See `MTDA`.
 
     References

@@ -120,9 +120,8 @@ class SemiSupervisedMTDA(SharedRatioProjector):
     ----------
     denominators_ : ndarray of shape (n_tasks,)
         tr(U_i' T_i U_i) of each task, unweighted.
-    projections_, objective_path_, numerators_, retained_, task_weights_, ranks_, task_scores_,
-    scores_, means_, \
-embeddings_, embedded_labels_, task_names_, classes_
+    projections_, objective_path_, numerators_, retained_, task_weights_, ranks_, task_scores_, \
+scores_, means_, embeddings_, embedded_labels_, task_names_, classes_
         See `MTDA`. ``predict`` uses labelled samples only as neighbours.
 
     References
