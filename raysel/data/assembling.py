@@ -17,9 +17,12 @@ from raysel.core.printing import listed
 from raysel.data.formats.files import Confounds, RawData, matching, without_label
 from raysel.data.layouts import Layout, Modalities, Tensor, WithConfounds
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.targets import QUANTITIES, TASKS_OF_KEY
+from raysel.data.targets import CLASSIFICATION, REGRESSION, Classes, Quantities, Target
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.data.whole_numbers import beyond_floats, rounded_columns
+
+#: What the values of the key ``task`` ask for; an indicator is a classification too.
+_TARGETS: dict[str, Target] = {REGRESSION: Quantities(), CLASSIFICATION: Classes()}
 
 
 def arrange(
@@ -165,12 +168,12 @@ def _check_order(
 
 
 def _of_task(raw: RawData, task: str | None) -> RawData:
-    """Set the kind of the labels that a task is for."""
+    """Set the target that a task is for."""
     if task is None:
         return raw
-    if task not in TASKS_OF_KEY:
-        raise DataError(f"task={task!r} must be {' or '.join(TASKS_OF_KEY)}.")
-    return replace(raw, target=TASKS_OF_KEY[task])
+    if task not in _TARGETS:
+        raise DataError(f"task={task!r} must be {' or '.join(_TARGETS)}.")
+    return replace(raw, target=_TARGETS[task])
 
 
 def _without_missing_labels(raw: RawData, source: str) -> RawData:
@@ -202,7 +205,7 @@ def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData
     # is.
     y = np.asarray(raw.y)
     if (
-        raw.target == QUANTITIES
+        (raw.target is not None and not raw.target.is_of_classes)
         or raw.name is not None
         or y.ndim != 2
         or y.shape[1] < 2

@@ -22,6 +22,7 @@ from raysel.data.formats.compressed import data_stem
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import SEPARATOR, Layout, Tasks
 from raysel.data.stored_samples import StoredSamples
+from raysel.data.targets import LABELS, QUANTITIES, Target
 from raysel.data.task_blocks import (
     Samples,
     TaskBlocks,
@@ -74,8 +75,8 @@ class Dataset:
         Whether X may hold NaN for cells without a value, and categories. A study fills and encodes
         them by the steps of ``dataset.prepare``, fitted on each training set. False again for data
         that hold neither.
-    target : {"classes", "labels", "quantities"}, default=None
-        Kind of y: one class for each sample, an indicator of labels, or numbers that are predicted
+    target : Target, or its kind "classes", "labels" or "quantities", default=None
+        What y is: one class for each sample, an indicator of labels, or numbers that are predicted
         as such. None: found from the values, see `raysel.data.targets`.
     n_unlabelled : int, default=0
         Number of samples that were left out unasked because their label is NaN; not part of
@@ -113,7 +114,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unprepared: bool = False
-    target: str | None = None
+    target: Target = None  # type: ignore[assignment]
     n_unlabelled: int = 0
     places: Mapping[str, FloatArray] = field(default_factory=dict)
 
@@ -254,12 +255,8 @@ unprepared, drop_unlabelled, confounds
         )
 
     def describe_target(self) -> str:
-        """Return the kind and number of what is predicted, e.g. ``"3 classes"`` or ``"1
-        quantity"``.
-        """
-        if not self.is_regression:
-            return f"{len(self.classes)} {self.target}"
-        return f"{self.y.shape[1]} quantities" if self.y.ndim == 2 else "1 quantity"
+        """Describe the kind and number of what is predicted, e.g. ``"3 classes"``."""
+        return self.target.describe(self.y)
 
     @property
     def n_samples(self) -> int:
@@ -274,21 +271,17 @@ unprepared, drop_unlabelled, confounds
     @property
     def is_multilabel(self) -> bool:
         """Whether y is an indicator: any number of labels for each sample."""
-        return self.target == "labels"
+        return self.target.kind == LABELS
 
     @property
     def is_regression(self) -> bool:
         """Whether y is one quantity or several."""
-        return self.target == "quantities"
+        return self.target.kind == QUANTITIES
 
     @cached_property
     def classes(self) -> LabelArray:
-        """Distinct labels, sorted; for an indicator or several quantities the names of its
-        columns; none for one.
-        """
-        if self.y.ndim == 2:
-            return np.array(self.label_names)
-        return np.empty(0, dtype=np.str_) if self.is_regression else np.unique(self.y)
+        """Classes, sorted, or names of the labels or of several quantities; none for one."""
+        return self.target.names(self.y, self.label_names)
 
     @property
     def tasks(self) -> IntArray | None:
@@ -325,9 +318,7 @@ unprepared, drop_unlabelled, confounds
             return self
         n = max(1, min(self.n_samples, _EXCERPT // (8 * self.n_features)))
         even = np.linspace(0, self.n_samples - 1, n).astype(np.int64)
-        columns = [] if self.is_regression else self.y.T if self.y.ndim == 2 else [self.y]
-        of_classes = [np.unique(column, return_index=True)[1] for column in columns]
-        rows = np.unique(np.concatenate([even, *of_classes]))
+        rows = np.unique(np.concatenate([even, self.target.examples(self.y)]))
         groups = None if self.groups is None else self.groups[rows]
         places = {name: values[rows] for name, values in self.places.items()}
         return replace(self, X=self.X[rows].array(), y=self.y[rows], groups=groups, places=places)
@@ -438,16 +429,12 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
         raise DataError(
             f"the task name {invalid[0]!r} contains {SEPARATOR!r}; choose another name."
         )
-    if multilabel := [key for key, data in tasks.items() if data.is_multilabel]:
+    if others := [key for key, data in tasks.items() if not data.target.of_tasks]:
         raise DataError(
-            f"task {multilabel[0]} has an indicator as y; give one label for each sample."
+            f"task {others[0]} has {tasks[others[0]].target.one} as y; several tasks take one"
+            " class for each sample."
         )
     grouped = [key for key, data in tasks.items() if data.groups is not None]
-    if quantities := [key for key, data in tasks.items() if data.is_regression]:
-        raise DataError(
-            f"task {quantities[0]} has a quantity as y; several tasks take one class for each"
-            " sample."
-        )
     if grouped and len(grouped) < len(tasks):
         raise DataError(
             f"only {', '.join(grouped)} of the tasks have groups; give groups for all tasks or for"

@@ -15,7 +15,7 @@ from raysel.core.printing import quoted
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.table_rows import TableRows
-from raysel.data.targets import QUANTITIES, check_quantities, checked_labels, checked_target
+from raysel.data.targets import Target, checked_labels, choose_target
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, parts_of, read_only
 from raysel.data.whole_numbers import beyond_floats, rounded_columns
 
@@ -32,7 +32,7 @@ def validated_parts(
     unprepared: bool,
     label: str | None = None,
     notes: Sequence[str] = (),
-    target: str | None = None,
+    target: Target | str | None = None,
     places: Mapping[str, ArrayLike] | None = None,
     **_: Any,
 ) -> dict[str, Any]:
@@ -42,7 +42,8 @@ def validated_parts(
     if not isinstance(X, StoredSamples | TableRows | TaskBlocks):
         X = _checked_features(np.asarray(X), where)
     names = tuple(map(str, feature_names)) or tuple(layout.default_names())
-    y, kind, note = checked_target(np.asarray(y), target, where, what)
+    chosen = choose_target(np.asarray(y), target, where)
+    y, note = chosen.convert(np.asarray(y), where, what, is_asked=target is not None)
     groups = None if groups is None else checked_labels(np.asarray(groups), f"{where}: groups")
     if layout.n_features != X.shape[1]:
         raise DataError(
@@ -63,10 +64,7 @@ def validated_parts(
         raise DataError(
             f"{where}: groups has shape {groups.shape}; give one value for each sample."
         )
-    if kind == QUANTITIES:
-        check_quantities(y, where, what)
-    else:
-        _check_classes(y, where, what)
+    chosen.check(y, where, what)
     if isinstance(X, TaskBlocks) != layout.is_multitask:
         raise DataError(
             f"{where}: X is of type {type(X).__name__} and the layout is {layout!r}; the layout"
@@ -74,6 +72,10 @@ def validated_parts(
             " an array."
         )
     if isinstance(X, TaskBlocks):
+        if not chosen.of_tasks:
+            raise DataError(
+                f"{where}: several tasks need one label for each sample, not {chosen.one}."
+            )
         _check_tasks(as_task_blocks(X, layout), y, layout, where)
     incomplete = _check_finite(X, names, where, unprepared=unprepared)
     texts = _checked_categories(categories, X, names, where, unprepared=unprepared)
@@ -82,11 +84,11 @@ def validated_parts(
         "y": y,
         "groups": groups,
         "feature_names": names,
-        "label_names": _checked_label_names(label_names, y, where),
+        "label_names": chosen.column_names(label_names, y, where),
         "notes": (*notes, note) if note and note not in notes else tuple(notes),
         "categories": texts,
         "unprepared": incomplete or bool(texts),
-        "target": kind,
+        "target": chosen,
         "places": where_measured,
     }
 
@@ -116,44 +118,8 @@ def _check_names(names: tuple[str, ...], n_features: int, where: str) -> None:
         )
 
 
-def _checked_label_names(names: Sequence[str], y: LabelArray, where: str) -> tuple[str, ...]:
-    if y.ndim == 1:
-        return ()
-    what = "quantities" if y.dtype.kind == "f" else "labels"
-    labels = tuple(map(str, names)) or tuple(str(i) for i in range(y.shape[1]))
-    if len(labels) != y.shape[1] or len(set(labels)) < len(labels):
-        raise DataError(
-            f"{where}: {y.shape[1]} {what} need as many different names, not {', '.join(labels)}."
-        )
-    constant = np.flatnonzero(np.ptp(y, axis=0) == 0)
-    if constant.size:
-        which = ", ".join(labels[i] for i in constant)
-        raise DataError(
-            f"{where}: every sample has the same value of label {which}; "
-            "exclude it, e.g. by exclude_labels of load_dataset."
-        )
-    return labels
-
-
-def _check_classes(y: LabelArray, where: str, what: str) -> None:
-    if y.ndim == 1:
-        classes = np.unique(y)
-        if len(classes) < 2:
-            raise DataError(
-                f"{where}: {what} holds one class only ({classes[0]!s}); at least two are needed."
-            )
-        return
-    if y.ndim != 2 or y.shape[1] < 2 or not np.isin(y, (0, 1)).all():
-        raise DataError(
-            f"{where}: y has shape {y.shape}; give labels of shape (n_samples,), "
-            "or a 0/1 indicator of shape (n_samples, n_labels) with at least two labels."
-        )
-
-
 def _check_tasks(X: TaskBlocks, y: LabelArray, layout: Layout, where: str) -> None:
     """Check that each task has at least two classes, with the task's name as prefix."""
-    if y.ndim != 1:
-        raise DataError(f"{where}: several tasks need one label for each sample, not an indicator.")
     for i, name in enumerate(layout.task_names):
         classes = np.unique(y[X.tasks == i])
         if len(classes) < 2:

@@ -34,7 +34,6 @@ from raysel.data.formats.sparse_matrices import refuse_sparse_files
 from raysel.data.formats.table_contents import METADATA_KEY
 from raysel.data.formats.tables import TABLE_SUFFIXES, read_stored_table, read_table
 from raysel.data.synthetic import make_tensor_classification
-from raysel.data.targets import QUANTITIES
 from raysel.data.task_blocks import TaskBlocks
 
 _LOADERS: dict[str, Callable[[], Any]] = {
@@ -566,11 +565,10 @@ def _table(dataset: Dataset) -> Any:
         "layout": layout.to_json(),
         "feature_names": dataset.feature_names,
         "label_names": dataset.label_names,
+        "target": dataset.target.to_json(),
     }
     if dataset.categories:
         described["categories"] = dict(dataset.categories)
-    if dataset.is_regression:
-        described["target"] = QUANTITIES
     if dataset.label is not None:
         described["label"] = dataset.label
     if dataset.notes:

@@ -270,7 +270,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         if result.is_ranked:
             self.ranking_: IntArray = ranks(self._feature_scores)
         self._known = known_of(study.dataset.y) if study.dataset.is_regression else None
-        if study.dataset.target == CLASSES:
+        if study.dataset.target.kind == CLASSES:
             self.classes_ = np.unique(
                 y
             )  # in the order of the data set's classes, which are numbers or text

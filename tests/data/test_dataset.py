@@ -253,7 +253,7 @@ def test_a_file_holds_the_blocks_only_in_any_order_and_gives_all_of_it_back(
         ({"a": part(6, Tensor((2,)), groups=True), "c": PAIR}, "only a of the tasks have groups"),
         (
             {"a": PAIR, "c": make(y=np.eye(4, 2, dtype=int))},
-            "task c has an indicator as y; give one label",
+            "task c has an indicator as y; several tasks take one class",
         ),
         ({"one": JOINED, "two": PAIR}, "a data set that has several tasks itself"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from sklearn.datasets import load_diabetes, load_linnerud
 
@@ -11,6 +12,7 @@ from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
 from raysel.data.loading import load_dataset, save_dataset
+from raysel.data.targets import Quantities, target_from_json, target_of
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(RNG.normal(size=(30, 3)), columns=list("abc")).assign(
@@ -19,7 +21,7 @@ FRAME = pd.DataFrame(RNG.normal(size=(30, 3)), columns=list("abc")).assign(
 
 
 def kind(y, **keys):
-    return Dataset(RNG.normal(size=(len(y), 2)), y, Tensor((2,)), **keys).target
+    return Dataset(RNG.normal(size=(len(y), 2)), y, Tensor((2,)), **keys).target.kind
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,7 @@ def test_the_key_overrides_what_is_found():
     assert kind([0, 1, 2, 1], target="quantities") == "quantities"
     assert kind(np.arange(20), target="classes") == "classes"
     y = load_dataset("diabetes", task="classification")
-    assert (y.target, y.notes) == ("classes", ())
+    assert (y.target.kind, y.notes) == ("classes", ())
     found, said = load_dataset("diabetes"), load_dataset("diabetes", task="regression")
     assert "predicted as a quantity" in found.notes[0]
     assert said.notes == ()
@@ -68,7 +70,7 @@ def test_quantities_are_read_and_come_back_from_a_file(tmp_path, monkeypatch, na
     again = load_dataset("kept.arrow")
     assert (again.content_hash, again.target, again.label_names) == (
         data.content_hash,
-        "quantities",
+        Quantities(),
         data.label_names,
     )
 
@@ -96,3 +98,32 @@ def test_samples_without_a_quantity_are_left_out_of_all_and_said():
 def test_an_infinite_value_among_fractions_is_named_with_its_row():
     with pytest.raises(DataError, match=r"y holds inf in row 3 \(counted from 0\)"):
         Dataset(np.eye(5), np.array([44.4, 1.5, 2.5, np.inf, 3.5]), Tensor((5,)))
+
+
+def test_classes_that_look_like_quantities_come_back_from_a_file(tmp_path):
+    y = np.arange(20)[::-1]
+    data = Dataset(RNG.normal(size=(20, 2)), y, Tensor((2,)), target="classes")
+    save_dataset(data, tmp_path / "kept.arrow")
+    again = load_dataset(tmp_path / "kept.arrow")
+    assert (again.target, again.content_hash) == (data.target, data.content_hash)
+
+
+@pytest.mark.parametrize(
+    "y", [np.array(["a", "b", "a"]), np.array([[0, 1], [1, 0], [1, 1]]), np.array([0.5, 1, 2])]
+)
+def test_a_target_is_known_by_the_form_of_y_and_by_its_name(y):
+    data = Dataset(np.eye(3), y, Tensor((3,)))
+    assert target_of(data.y) == target_of(data.y[:1]) == data.target
+    assert target_from_json(data.target.to_json()) == data.target
+    assert Dataset(np.eye(3), y, Tensor((3,)), target=data.target).content_hash == data.content_hash
+
+
+def test_a_file_of_an_unknown_target_is_refused(tmp_path):
+    data = Dataset(np.eye(4), [0, 1, 0, 1], Tensor((4,)))
+    save_dataset(data, tmp_path / "a.parquet")
+    table = pq.read_table(tmp_path / "a.parquet")
+    ((key, described),) = table.schema.metadata.items()
+    changed = {key: described.replace(b'"classes"', b'"ranks"')}
+    pq.write_table(table.replace_schema_metadata(changed), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="'ranks' must be classes, labels or quantities"):
+        load_dataset(tmp_path / "a.parquet")

@@ -19,6 +19,7 @@ from raysel.core.storage.location import as_uri
 from raysel.core.storage.transfer import fetch_data
 from raysel.data.layouts import Layout
 from raysel.data.stored_samples import StoredSamples
+from raysel.data.targets import Target
 from raysel.data.task_blocks import TaskBlocks
 
 #: Instructions to obtain the data sets of the studies in conf/ that may not be redistributed.
@@ -195,7 +196,7 @@ class RawData:
     n_unlabelled: int = 0
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unprepared: bool = False
-    target: str | None = None
+    target: Target | None = None
     places: Mapping[str, FloatArray] = field(default_factory=dict)
     confounds: Confounds | None = None
     rounded: tuple[str, ...] = ()

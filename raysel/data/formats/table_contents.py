@@ -28,7 +28,7 @@ from raysel.data.formats.recognition import (
     taken_names,
 )
 from raysel.data.layouts import Layout, Modalities, WithConfounds, layout_from_json
-from raysel.data.targets import QUANTITIES
+from raysel.data.targets import Quantities, target_from_json
 from raysel.data.task_blocks import TaskBlocks
 from raysel.data.whole_numbers import rounded_columns
 
@@ -85,6 +85,7 @@ def raw_data(
     )
     try:
         layout = layout_from_json(stored["layout"]) if stored else None
+        target = target_from_json(stored["target"]) if "target" in stored else None
     except DataError as error:
         raise DataError(f"{source}: {error}") from error
     tasks = layout if layout is not None and layout.is_multitask else None
@@ -105,7 +106,7 @@ def raw_data(
                 str(name): tuple(texts) for name, texts in stored.get("categories", {}).items()
             },
             label=None if stored.get("label") is None else str(stored["label"]),
-            target=QUANTITIES if stored.get("target") == QUANTITIES else None,
+            target=target,
             notes=(*map(str, stored.get("notes", ())), *notes),
         )
     used = {label, options.groups, *drop}
@@ -131,7 +132,7 @@ def raw_data(
         label_names=(
             indicator if several else tuple(name.removeprefix(INDICATOR) for name in indicator)
         ),
-        target=QUANTITIES if several else None,
+        target=Quantities() if several else None,
         notes=notes,
         rounded=rounded_features(table, positions, X),
     )

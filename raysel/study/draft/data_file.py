@@ -314,7 +314,7 @@ def _recognise_groups(result: Recognised) -> None:
                 values = as_labels(np.asarray(file.get(name)))
                 if values.shape == (n_samples,) and len(np.unique(values)) < n_samples:
                     related[name] = values
-    y = result.dataset.y if result.dataset.target == CLASSES else None
+    y = result.dataset.y if result.dataset.target.kind == CLASSES else None
     if (groups := usable_groups(related, y, result.doubts)) is not None:
         result.choose("array that tells which samples are of one origin", groups=groups)
 

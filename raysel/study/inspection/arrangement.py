@@ -188,7 +188,7 @@ def arrangement_remark(dataset: Dataset) -> str | None:
     samples, rows = chosen_samples(np.asarray(dataset.filled))
     if len(samples) < FEWEST_SAMPLES:
         return None
-    return _remark(samples, None if dataset.target != CLASSES else dataset.y[rows], *sides)
+    return _remark(samples, None if dataset.target.kind != CLASSES else dataset.y[rows], *sides)
 
 
 def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) -> str | None:

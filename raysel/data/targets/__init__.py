@@ -1,0 +1,35 @@
+"""Targets: what is predicted of a sample, which everything that needs to know of y asks."""
+
+from raysel.data.targets.classes import Classes
+from raysel.data.targets.label_values import checked_labels
+from raysel.data.targets.labels import Labels
+from raysel.data.targets.quantities import Quantities, looks_like_quantity
+from raysel.data.targets.target import (
+    CLASSIFICATION,
+    REGRESSION,
+    Target,
+    choose_target,
+    target_from_json,
+    target_of,
+)
+
+#: Kinds, as the capabilities of methods name them.
+TARGETS = CLASSES, LABELS, QUANTITIES = Classes.kind, Labels.kind, Quantities.kind
+
+__all__ = [
+    "CLASSES",
+    "CLASSIFICATION",
+    "LABELS",
+    "QUANTITIES",
+    "REGRESSION",
+    "TARGETS",
+    "Classes",
+    "Labels",
+    "Quantities",
+    "Target",
+    "checked_labels",
+    "choose_target",
+    "looks_like_quantity",
+    "target_from_json",
+    "target_of",
+]

@@ -1,0 +1,107 @@
+"""One or several numbers for each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from raysel.core.arrays import LabelArray
+from raysel.core.errors import DataError
+from raysel.data.targets.target import REGRESSION, Target
+from raysel.data.task_blocks import read_only
+from raysel.data.whole_numbers import BEYOND_FLOATS, are_rounded
+
+#: More whole numbers than this are a quantity if most have two samples or one, and this share of
+#: them one: such classes could not be divided among folds.
+_MOST_CLASSES, _SINGLE = 10, 0.25
+
+
+class Quantities(Target):
+    """One or several numbers a sample; y is (n_samples,) or (n_samples, n_quantities), float64."""
+
+    kind: ClassVar[str] = "quantities"
+    task: ClassVar[str] = REGRESSION
+    noun: ClassVar[str] = "quantity"
+    plural: ClassVar[str] = "quantities"
+    one: ClassVar[str] = "a quantity"
+
+    def recognises(self, y: LabelArray) -> bool:
+        """Return whether y holds numbers that no classes have."""
+        return looks_like_quantity(y)
+
+    def holds(self, y: LabelArray) -> bool:
+        """Return whether y is floating-point numbers."""
+        return y.dtype.kind == "f"
+
+    def convert(
+        self, y: LabelArray, where: str, what: str, *, is_asked: bool
+    ) -> tuple[LabelArray, str | None]:
+        """Convert y to float64, and note where whole numbers are rounded or may be classes."""
+        if y.dtype.kind not in "biuf":
+            raise DataError(
+                f"{where}: {what} holds {y.ravel()[0]!s}, which is no number, and regression"
+                " predicts numbers: name another column by label, or leave dataset.task out for"
+                " classes."
+            )
+        columns = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        floats = read_only(np.ascontiguousarray(columns, dtype=np.float64), columns)
+        if y.dtype.kind in "iu" and are_rounded(np.unique(y).tolist()):
+            note = (
+                f"{what} holds {BEYOND_FLOATS}: subtract the least value, or set dataset.task:"
+                " classification."
+            )
+            if ((np.ptp(floats, axis=0) == 0) & (y != y[0]).any(axis=0)).any():
+                raise DataError(f"{where}: {note}")
+            return floats, note
+        if not is_asked and y.ndim == 1 and (y == np.round(y)).all():
+            return floats, (
+                f"{what} holds {len(np.unique(y))} different whole numbers and is predicted as a"
+                " quantity; for classes set dataset.task: classification"
+            )
+        return floats, None
+
+    def check(self, y: LabelArray, where: str, what: str) -> None:
+        """Check that quantities are finite and vary."""
+        if y.ndim not in (1, 2) or not y.size:
+            raise DataError(
+                f"{where}: y has shape {y.shape}; give one number, or one of each quantity, for"
+                " each sample."
+            )
+        if not np.isfinite(y).all():
+            row = int(np.argwhere(~np.isfinite(y))[0][0])
+            raise DataError(
+                f"{where}: {what} is NaN or infinite in row {row} (counted from 0); leave such"
+                " samples out."
+            )
+        constant = np.flatnonzero(np.ptp(y.reshape(len(y), -1), axis=0) == 0)
+        if constant.size:
+            which = what if y.ndim == 1 else f"quantity number {constant[0]} of y"
+            raise DataError(
+                f"{where}: {which} has one value only; a quantity that does not vary cannot be"
+                " predicted."
+            )
+
+    def names(self, y: LabelArray, column_names: Sequence[str]) -> LabelArray:
+        """Return the names of several quantities; none of one."""
+        return np.array(column_names) if y.ndim == 2 else np.empty(0, dtype=np.str_)
+
+    def count(self, y: LabelArray) -> int:
+        """Return the number of quantities."""
+        return y.shape[1] if y.ndim == 2 else 1
+
+
+def looks_like_quantity(y: LabelArray) -> bool:
+    """Return whether labels are fractions, or whole numbers that hardly repeat."""
+    if y.dtype.kind not in "iuf" or not y.size or y.ndim not in (1, 2) or not np.isfinite(y).all():
+        return False
+    if (y != np.round(y)).any():
+        return True
+    if y.ndim == 1 and (np.diff(y) == 1).all():  # the numbers of the rows
+        return False
+    if y.ndim == 2:  # an indicator with a wrong value is no quantity
+        return any(len(np.unique(column)) > _MOST_CLASSES for column in y.T)
+    values, counts = np.unique(y, return_counts=True)
+    hardly_repeat = (counts <= 2).mean() > 0.5 and (counts == 1).mean() > _SINGLE
+    return len(values) > _MOST_CLASSES and bool(hardly_repeat)

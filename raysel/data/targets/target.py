@@ -1,0 +1,150 @@
+"""Base class of targets, and their registry."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.errors import DataError
+
+_KINDS: dict[str, Target] = {}
+
+#: Values of the key ``task``, and of `Target.task`.
+CLASSIFICATION, REGRESSION = "classification", "regression"
+
+
+class Target(ABC):
+    """Base class of what is predicted of a sample.
+
+    What other code needs to know of the labels y it asks of a method or property here, so that a
+    further target is one class. It sets the names below, defines the abstract methods, and
+    overrides what differs. A target holds no data: y is an argument, of shape (n_samples,) or
+    (n_samples, n_columns), and each target stores it in a form that no other target has.
+    """
+
+    #: Name in files and in the capabilities of methods; unique.
+    kind: ClassVar[str]
+    #: Value of the key ``dataset.task`` that asks for it, which is also what fits it.
+    task: ClassVar[str]
+    #: Word for one of what is predicted, and for several.
+    noun: ClassVar[str]
+    plural: ClassVar[str]
+    #: What y is, with its article, e.g. "a class".
+    one: ClassVar[str]
+    #: Whether the samples may be of several tasks.
+    of_tasks: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            _KINDS[cls.kind] = cls()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    @abstractmethod
+    def recognises(self, y: LabelArray) -> bool:
+        """Return whether y, as it was read, is of this kind where nobody says."""
+
+    @abstractmethod
+    def holds(self, y: LabelArray) -> bool:
+        """Return whether y has the form in which this target stores it."""
+
+    @abstractmethod
+    def convert(
+        self, y: LabelArray, where: str, what: str, *, is_asked: bool
+    ) -> tuple[LabelArray, str | None]:
+        """Convert y to the stored form; also return a note where the choice may surprise.
+
+        `where` names the data set, `what` the labels, in messages; `is_asked` tells whether the
+        kind was given and not found.
+        """
+
+    @abstractmethod
+    def check(self, y: LabelArray, where: str, what: str) -> None:
+        """Check that the stored y can be predicted."""
+
+    @abstractmethod
+    def names(self, y: LabelArray, column_names: Sequence[str]) -> LabelArray:
+        """Return the names of what is predicted: of the classes, labels or several quantities."""
+
+    @abstractmethod
+    def count(self, y: LabelArray) -> int:
+        """Return the number of classes, labels or quantities."""
+
+    @property
+    def is_of_classes(self) -> bool:
+        """Whether a classifier predicts it."""
+        return self.task == CLASSIFICATION
+
+    def describe(self, y: LabelArray) -> str:
+        """Describe kind and number of what is predicted, e.g. ``"3 classes"``."""
+        number = self.count(y)
+        return f"{number} {self.noun if number == 1 else self.plural}"
+
+    def column_names(self, names: Sequence[str], y: LabelArray, where: str) -> tuple[str, ...]:
+        """Check the names of the columns of y; none where it has no columns."""
+        if y.ndim == 1:
+            return ()
+        n_columns = y.shape[1]
+        checked = tuple(map(str, names)) or tuple(str(i) for i in range(n_columns))
+        if len(checked) != n_columns or len(set(checked)) < n_columns:
+            raise DataError(
+                f"{where}: {n_columns} {self.plural} need as many different names, not"
+                f" {', '.join(checked)}."
+            )
+        constant = np.flatnonzero(np.ptp(y, axis=0) == 0)
+        if constant.size:
+            which = ", ".join(checked[i] for i in constant)
+            raise DataError(
+                f"{where}: every sample has the same value of label {which}; "
+                "exclude it, e.g. by exclude_labels of load_dataset."
+            )
+        return checked
+
+    def examples(self, y: LabelArray) -> IntArray:
+        """Return a sample of each class, or with and without each label; none by default."""
+        return np.empty(0, dtype=np.int64)
+
+    def to_json(self) -> str:
+        """Describe the target by a value that JSON can hold."""
+        return self.kind
+
+
+def target_from_json(description: Any) -> Target:
+    """Return the target of a description by `Target.to_json`, which is its kind."""
+    if not isinstance(description, str) or description not in _KINDS:
+        known = list(_KINDS)
+        raise DataError(f"target={description!r} must be {', '.join(known[:-1])} or {known[-1]}.")
+    return _KINDS[description]
+
+
+def target_of(y: LabelArray) -> Target:
+    """Return the target whose stored form y has: y must be that of a data set, or rows of it."""
+    return next(target for target in reversed(_KINDS.values()) if target.holds(y))
+
+
+def choose_target(y: LabelArray, asked: Target | str | None, where: str) -> Target:
+    """Choose the target of y as it was read: the one that is asked for, else found from y.
+
+    Whoever asks for classes gets labels where y is an indicator, and the other way round.
+    """
+    if isinstance(asked, str):
+        try:
+            asked = target_from_json(asked)
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from error
+    found = (target for target in reversed(_KINDS.values()) if target.recognises(y))
+    if asked is None:
+        return next(found)
+    return next((target for target in found if target.task == asked.task), asked)
