@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -239,12 +240,12 @@ def capabilities_of(estimator: Any) -> Capabilities:
     """Determine the capabilities of an estimator in scikit-learn's style, or of its class,
     before it is fitted.
     """
+    cls = estimator if isinstance(estimator, type) else type(estimator)
     try:
         tags = get_tags(estimator)
         multilabel = bool(tags.classifier_tags and tags.classifier_tags.multi_label)
         kind = tags.estimator_type
     except Exception:  # it has no tags  # noqa: BLE001
-        cls = estimator if isinstance(estimator, type) else type(estimator)
         multilabel, kind = False, "regressor" if issubclass(cls, RegressorMixin) else None
     predicts = hasattr(estimator, "predict")
     targets = {QUANTITIES} if kind == "regressor" else {CLASSES}
@@ -252,7 +253,13 @@ def capabilities_of(estimator: Any) -> Capabilities:
         targets.add(LABELS)
     if not predicts and hasattr(estimator, "transform"):
         targets.add(QUANTITIES)  # a selector may be for either
-    return Capabilities(ranks=None, predicts=predicts, iterates=False, targets=frozenset(targets))
+    return Capabilities(
+        ranks=None,
+        predicts=predicts,
+        iterates=False,
+        targets=frozenset(targets),
+        by_variance=issubclass(cls, VarianceThreshold),
+    )
 
 
 def tagged_type(estimator: Any) -> str | None:

@@ -60,6 +60,7 @@ class LinearSelector(ClassifierMixin, Selector):
     """
 
     capabilities: ClassVar[Capabilities] = replace(Selector.capabilities, predicts=True)
+    score_meaning = "norm of the feature's coefficients over the classes"
 
     coef_: FloatArray
     intercept_: FloatArray
@@ -250,6 +251,7 @@ class TensorSelector(TensorShaped, LinearSelector):
     capabilities: ClassVar[Capabilities] = replace(
         LinearSelector.capabilities, layouts=frozenset({TENSOR, VOLUME})
     )
+    score_meaning = "norm of the cell's coefficients over the classes"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -90,6 +90,8 @@ class Capabilities:
         for all labels, so that they have no p values.
     univariate : bool, default=False
         Whether the score of a feature depends on the labels and on that feature alone.
+    by_variance : bool, default=False
+        Whether the method ranks by what a scaling to equal variances makes equal.
     in_blocks : bool, default=False
         Whether the method reads its samples in ``prepare`` and in its predictions alone, and also
         takes `raysel.data.stored_samples.StoredSamples`, which stay in their file.
@@ -113,6 +115,7 @@ class Capabilities:
     prepare_parameters: frozenset[str] = frozenset()
     score_scale: Literal["effect", "squared", "weight", "place"] = "effect"
     univariate: bool = False
+    by_variance: bool = False
     in_blocks: bool = False
 
     @property
@@ -151,6 +154,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     #: Parameters that are set from a data set's layout, e.g. ``{"shape"}``; a configuration must
     #: not set them.
     layout_parameters: ClassVar[frozenset[str]] = frozenset()
+
+    #: What a score is, as captions say it after "the score is the"; empty if there are none.
+    score_meaning: ClassVar[str] = ""
 
     #: Parameters that order equally good configurations: the smaller value is simpler, after a
     #: minus the larger one.
@@ -194,6 +200,22 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return cls(
             **{name: given[name] for name in cls.layout_parameters if name in given}, **params
         )
+
+    @classmethod
+    def unstructured(cls, layout: Layout) -> Mapping[str, float]:
+        """Return the values of parameters with which the method assumes no structure of features.
+
+        Parameters
+        ----------
+        layout : Layout
+            Layout of the data.
+
+        Returns
+        -------
+        mapping of str to float
+            Value by parameter; empty for a method without such a parameter.
+        """
+        return {}
 
     @property
     @abstractmethod

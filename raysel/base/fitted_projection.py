@@ -56,6 +56,7 @@ class FittedProjection(
     capabilities: ClassVar[Capabilities] = Capabilities(
         predicts=True, layouts=frozenset({TENSOR, MODALITIES, TASKS, VOLUME})
     )
+    score_meaning = "norm of the feature's row of the weighted projection"
 
     tasks: Mapping[str, int | tuple[int, ...]] | None
     n_features_to_select: int | None

@@ -114,6 +114,9 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
     estimator_: Any
     feature_importances_: FloatArray
 
+    #: A study refuses it where its folds keep samples together.
+    ranks_by_permutation: ClassVar[bool] = True
+
     def __init__(
         self,
         estimator: Any,

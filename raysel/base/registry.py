@@ -161,6 +161,17 @@ def solver_class(name: str) -> type[Any]:
     return cls
 
 
+def registered_method(name: str) -> type[Estimator] | None:
+    """Return the class of a registered method; None of any other, or if it cannot be imported."""
+    if name not in solver_names():
+        return None
+    try:
+        cls = solver_class(name)
+    except ConfigError:  # a method of another package that cannot be imported
+        return None
+    return cls if issubclass(cls, Estimator) else None
+
+
 def method_of_target(name: str, target: str) -> str:
     """Return the name of the method that a name stands for where y is of this kind."""
     return OF_QUANTITIES.get(name, name) if target == QUANTITIES else name

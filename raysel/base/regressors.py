@@ -36,6 +36,7 @@ class LinearRegressor(RegressorMixin, Selector):
     capabilities: ClassVar[Capabilities] = replace(
         Selector.capabilities, predicts=True, targets=frozenset({QUANTITIES})
     )
+    score_meaning = "norm of the feature's coefficients over the quantities"
 
     coef_: FloatArray
     intercept_: FloatArray
@@ -92,3 +93,4 @@ class TensorRegressor(TensorShaped, LinearRegressor):
     capabilities: ClassVar[Capabilities] = replace(
         LinearRegressor.capabilities, layouts=frozenset({TENSOR, VOLUME})
     )
+    score_meaning = "norm of the cell's coefficients over the quantities"

@@ -129,6 +129,7 @@ class DFS(IterativeEstimator, Selector):
     capabilities: ClassVar[Capabilities] = replace(
         Selector.capabilities, reconstructed=True, local_optimum=True
     )
+    score_meaning = "norm of the feature's row of the projection"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "gamma": [POSITIVE],

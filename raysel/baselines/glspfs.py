@@ -318,6 +318,7 @@ class GLSPFS(_PreservedStructure, LinearSelector):
     capabilities: ClassVar[Capabilities] = replace(
         LinearSelector.capabilities, prepare_parameters=frozenset({"n_neighbors"})
     )
+    score_meaning = "norm of the feature's coefficients over the classes, of z-scores"
 
     def _graph(self, Z: FloatArray, T: FloatArray) -> csr_array:
         return heat_kernel_laplacian(Z, self.n_neighbors)
@@ -371,6 +372,7 @@ class GLSPFSRegressor(_PreservedStructure, LinearRegressor):
     capabilities: ClassVar[Capabilities] = replace(
         LinearRegressor.capabilities, prepare_parameters=frozenset({"n_neighbors"})
     )
+    score_meaning = "norm of the feature's coefficients over the quantities, of z-scores"
 
     def _graph(self, Z: FloatArray, T: FloatArray) -> csr_array:
         # Whole multiples of a small step: the rounding of y in another unit must not decide between

@@ -96,6 +96,7 @@ class MRMR(Filter):
     capabilities: ClassVar[Capabilities] = replace(
         Filter.capabilities, prepare_parameters=frozenset({"bins"}), score_scale="place"
     )
+    score_meaning = "order of selection, the first selected the highest"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "criterion": [StrOptions({"MID", "MIQ"})],
@@ -259,6 +260,7 @@ class ReliefF(Filter):
     """
 
     capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, score_scale="weight")
+    score_meaning = "(1 + W) / 2 with ReliefF's weight W"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [COUNT],

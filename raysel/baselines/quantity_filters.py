@@ -111,6 +111,7 @@ class FTest(QuantityFilter):
     """
 
     capabilities: ClassVar[Capabilities] = replace(QuantityFilter.capabilities, univariate=True)
+    score_meaning = "F statistic of the regression on the feature alone"
 
     def __init__(self, n_features_to_select: int | None = None) -> None:
         self.n_features_to_select = n_features_to_select
@@ -160,6 +161,7 @@ class MutualInformation(QuantityFilter):
     """
 
     capabilities: ClassVar[Capabilities] = replace(QuantityFilter.capabilities, univariate=True)
+    score_meaning = "mutual information with the quantity in nats"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [COUNT],
@@ -315,6 +317,7 @@ class RReliefF(QuantityFilter):
     capabilities: ClassVar[Capabilities] = replace(
         QuantityFilter.capabilities, score_scale="weight"
     )
+    score_meaning = "(1 + W) / 2 with RReliefF's weight W"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [COUNT],

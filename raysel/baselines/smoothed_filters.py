@@ -5,7 +5,7 @@ share.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from raysel.baselines.quantity_filters import QuantityFilter, f_statistics
 from raysel.baselines.univariate_filters import scatter_ratios
 from raysel.core.arrays import BoolArray, FloatArray, LabelArray
 from raysel.core.errors import ConfigError
+from raysel.data.layouts import Layout
 
 #: Number of cells that are smoothed at once.
 _CELLS = 2**22
@@ -67,6 +68,11 @@ class _SmoothedFilter(TensorShaped, Filter):
         self.width = width
         self.n_features_to_select = n_features_to_select
         self.mask = mask
+
+    @classmethod
+    def unstructured(cls, layout: Layout) -> Mapping[str, float]:
+        """Return the width that smooths nothing."""
+        return {"width": 0}
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the sort key by which less smoothing comes first."""
@@ -180,6 +186,7 @@ class SmoothedFTest(_SmoothedFilter):
         layouts=frozenset({TENSOR, VOLUME}),
         prepare_parameters=frozenset({"width"}),
     )
+    score_meaning = "F statistic between the classes, of smoothed samples"
 
     def _statistic(self, X: FloatArray, y: LabelArray) -> FloatArray:
         codes, counts = class_codes(y)
@@ -227,6 +234,7 @@ class SmoothedFTestQuantities(_SmoothedFilter, QuantityFilter):
         layouts=frozenset({TENSOR, VOLUME}),
         prepare_parameters=frozenset({"width"}),
     )
+    score_meaning = "F statistic of the regression on the feature alone, of smoothed samples"
 
     def _statistic(self, X: FloatArray, y: LabelArray) -> FloatArray:
         return f_statistics(X, y)

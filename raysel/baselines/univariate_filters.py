@@ -59,8 +59,12 @@ class Variance(Filter):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES}), univariate=True
+        Filter.capabilities,
+        targets=frozenset({CLASSES, QUANTITIES}),
+        univariate=True,
+        by_variance=True,
     )
+    score_meaning = "variance of the feature"
 
     def __init__(self, n_features_to_select: int | None = None) -> None:
         self.n_features_to_select = n_features_to_select
@@ -116,6 +120,7 @@ class TTest(Filter):
     capabilities: ClassVar[Capabilities] = replace(
         Filter.capabilities, score_scale="effect", univariate=True
     )
+    score_meaning = "t statistic between classes"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "aggregate": [StrOptions({"max", "mean"})],
@@ -267,6 +272,7 @@ class FisherScore(Filter):
     capabilities: ClassVar[Capabilities] = replace(
         Filter.capabilities, prepare_parameters=frozenset({"criterion"}), univariate=True
     )
+    score_meaning = "Fisher's ratio of scatter between and within classes, or place in the set"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "criterion": [StrOptions({"ratio", "set"})],
@@ -439,6 +445,7 @@ class InformationGain(Filter):
     """
 
     capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, univariate=True)
+    score_meaning = "information gain in bits"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
@@ -492,6 +499,7 @@ class RandomRanking(Filter):
     capabilities: ClassVar[Capabilities] = replace(
         Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES}), score_scale="place"
     )
+    score_meaning = "place in a random order"
 
     def __init__(
         self,

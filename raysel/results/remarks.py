@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from raysel.base.registry import registered_method
 from raysel.config.space import Choices, LogSpace, domain_from_yaml
 from raysel.core.printing import first_line, joined_lines
 from raysel.evaluation.failing_numbers import FailingNumbers, failing_in_trials
@@ -221,14 +222,10 @@ def _numbers(domain: Any) -> list[float]:
     return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
-def _unstructured(result: StudyRecords) -> dict[str, float]:
-    """Value of a searched parameter at which the method assumes no structure of the features."""
-    name, sides = result.config["solver"]["name"], result.layout.grid
-    if name == "smr" and sides:
-        return {"rank": min(sides) if len(sides) > 1 else 1}
-    if name in ("smoothed_f_test", "smoothed_f_test_quantities"):
-        return {"width": 0}
-    return {"gamma1": 0} if name == "smml" else {}
+def _unstructured(result: StudyRecords) -> Mapping[str, float]:
+    """Return the values of parameters with which the method assumes no structure of features."""
+    method = registered_method(result.config["solver"]["name"])
+    return method.unstructured(result.layout) if method else {}
 
 
 def few_folds_remarks(

@@ -197,8 +197,7 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
             f" ({described}); {able} do."
         )
     make_scaler(str(config.dataset.scaling), dataset.layout)
-    by_variance = name == "variance" or name.endswith(".VarianceThreshold")
-    if by_variance and config.dataset.scaling == "zscore":
+    if can.by_variance and config.dataset.scaling == "zscore":
         raise ConfigError(
             f"solver.name: {name} ranks by what dataset.scaling zscore makes equal, so that"
             " rounding errors alone would order the features; set dataset.scaling: none, or"

@@ -189,8 +189,9 @@ class Study:
     @property
     def ranks_by_permutation(self) -> bool:
         """Whether the features are ranked by permutation importance."""
-        named = (cls.__name__ == "PermutationImportance" for cls in self.method_classes)
-        return self.config.solver.importance is not None or any(named)
+        if self.config.solver.importance is not None:
+            return True
+        return any(getattr(cls, "ranks_by_permutation", False) for cls in self.method_classes)
 
     @property
     def method_classes(self) -> list[type]:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_wine, make_classification
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -213,8 +214,15 @@ def test_a_search_whose_estimator_ranks_nothing_has_no_support():
         search.get_support()
 
 
-def test_the_variance_of_scaled_columns_is_refused(table):
+class Threshold(VarianceThreshold):
+    """A class of one's own that is a threshold of the variance."""
+
+
+@pytest.mark.parametrize(
+    "name", ["variance", "sklearn.feature_selection.VarianceThreshold", f"{__name__}.Threshold"]
+)
+def test_the_variance_of_scaled_columns_is_refused(table, name):
     raw = study_of(table)
-    raw["solver"] = {"name": "variance"}
+    raw["solver"] = {"name": name}
     with pytest.raises(ConfigError, match="rounding errors alone"):
         Study.prepare(config_from_dict(raw))

@@ -15,6 +15,7 @@ from raysel.base.registry import (
     OWN,
     build_solver,
     imports_code,
+    registered_method,
     solver_capabilities,
     solver_class,
     solver_names,
@@ -46,6 +47,7 @@ def test_what_a_class_declares_is_what_it_has():
         assert can.multilabel == (tags is not None and tags.multi_label), name
         assert can.path == (cls.fit_path.__func__ is not Estimator.fit_path.__func__), name
         assert can.prepare_parameters <= set(cls().get_params()), name
+        assert bool(cls.score_meaning) == bool(can.ranks), name
 
 
 @pytest.mark.parametrize(
@@ -151,6 +153,19 @@ def test_another_package_s_method_is_listed_even_if_it_cannot_be_imported(tmp_pa
     (tmp_path / "other_methods.py").write_text("raise RuntimeError('out of order')")
     with pytest.raises(ConfigError, match="RuntimeError: out of order"):
         solver_class("forest")
+
+
+def test_a_registered_method_is_found_by_name_wherever_its_package_is(tmp_path, monkeypatch):
+    register(tmp_path, "other", spread="spread_methods:Spread", forest="sklearn.ensemble:Forest")
+    (tmp_path / "spread_methods.py").write_text(
+        "from raysel.baselines.univariate_filters import Variance\n"
+        "class Spread(Variance): score_meaning = 'spread of the feature'\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert registered_method("spread").score_meaning == "spread of the feature"
+    assert registered_method("smr") is solver_class("smr")
+    for name in ("forest", "unknown", "sklearn.svm.SVC", "spread_methods.Spread"):
+        assert registered_method(name) is None
 
 
 def test_raysel_s_name_wins_over_another_package_s_with_a_warning(tmp_path, monkeypatch):

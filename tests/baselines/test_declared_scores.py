@@ -7,6 +7,7 @@ import pytest
 
 from raysel.base.registry import OWN, solver_class
 from raysel.baselines.univariate_filters import FisherScore
+from raysel.data.layouts import Matrix, Modalities, Tensor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 8))
@@ -56,3 +57,33 @@ def test_fisher_scores_of_a_set_are_places_and_depend_on_the_other_features():
     assert (ratio.univariate, ratio.score_scale) == (True, "squared")
     assert (of_set.univariate, of_set.score_scale) == (False, "place")
     assert of_set.fit(X, CLASSES).scores_.max() == X.shape[1]
+
+
+STRUCTURED = [name for name in OWN if solver_class(name).unstructured(Matrix(2, 4))]
+
+
+@pytest.mark.parametrize("name", STRUCTURED)
+def test_without_structure_the_arrangement_of_the_features_does_not_matter(name):
+    cls = solver_class(name)
+    takes_matrices = "shape" in cls.layout_parameters
+    layout = Matrix(2, 4) if takes_matrices else Modalities({"a": 3, "b": 5})
+    order = RNG.permutation(8)
+
+    def scores(columns, **params):
+        exact = {"tol": 1e-9} if "tol" in cls().get_params() else {}
+        model = cls.from_layout(layout, **exact, **params)
+        return model.fit(X[:, columns], labels_of(model)).scores_
+
+    def depends_on_order(**params):
+        return not np.allclose(
+            scores(order, **params), scores(slice(None), **params)[order], rtol=1e-3, atol=1e-4
+        )
+
+    assert not depends_on_order(**cls.unstructured(layout))
+    assert depends_on_order()
+
+
+def test_an_array_of_more_axes_has_its_own_largest_rank():
+    assert solver_class("smr").unstructured(Tensor((3, 4, 2))) == {"rank": 6}
+    assert solver_class("smr_regressor").unstructured(Tensor((9,))) == {"rank": 1}
+    assert solver_class("smr").unstructured(Modalities({"a": 3})) == {}

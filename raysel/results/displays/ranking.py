@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from raysel.base.registry import registered_method
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short
 from raysel.data.layouts import SEPARATOR, Layout
@@ -235,63 +236,17 @@ def read_background_image(result: StudyNumbers) -> tuple[FloatArray | None, str]
     return None if mean is None else layout.arranged(mean, outside=np.nan), "mean of all samples"
 
 
-_COEFFICIENTS = "norm of the feature's coefficients over the classes"
-_PROJECTION = "norm of the feature's row of the weighted projection"
-#: By the method's registered name; the methods' documentation has the equations.
-_MEANINGS = {
-    "smr": "norm of the cell's coefficients over the classes",
-    "gbr": "norm of the cell's coefficients over the classes",
-    "smml": _COEFFICIENTS,
-    "linear_svm": _COEFFICIENTS,
-    "rfs": _COEFFICIENTS,
-    "mlls": _COEFFICIENTS,
-    "glspfs": f"{_COEFFICIENTS}, of z-scores",
-    "mtda": _PROJECTION,
-    "aligned_mtda": _PROJECTION,
-    "bilinear_mtda": _PROJECTION,
-    "semisupervised_mtda": _PROJECTION,
-    "pca": _PROJECTION,
-    "lda": _PROJECTION,
-    "trace_ratio_lda": _PROJECTION,
-    "aggregate": _PROJECTION,
-    "multilinear_lda": _PROJECTION,
-    "two_dimensional_lda": _PROJECTION,
-    "dfs": "norm of the feature's row of the projection",
-    "random_ranking": "place in a random order",
-    "variance": "variance of the feature",
-    "information_gain": "information gain in bits",
-    "relieff": "(1 + W) / 2 with ReliefF's weight W",
-    "fisher_score": "Fisher's ratio of scatter between and within classes, or place in the set",
-    "t_test": "t statistic between classes",
-    "mrmr": "order of selection, the first selected the highest",
-    "smoothed_f_test": "F statistic between the classes, of smoothed samples",
-    "smr_regressor": _COEFFICIENTS,
-    "rfs_regressor": _COEFFICIENTS,
-    "glspfs_regressor": f"{_COEFFICIENTS}, of z-scores",
-    "gbr_regressor": _COEFFICIENTS,
-    "mlls_regressor": _COEFFICIENTS,
-    "f_test": "F statistic of the regression on the feature alone",
-    "mutual_information": "mutual information with the quantity in nats",
-    "mrmr_quantities": "order of selection, the first selected the highest",
-    "rrelieff": "(1 + W) / 2 with RReliefF's weight W",
-    "smoothed_f_test_quantities": (
-        "F statistic of the regression on the feature alone, of smoothed samples"
-    ),
-}
-
-
 def score_meaning(config: Mapping[str, Any]) -> str:
     """Return what the feature scores of a study's method are, for a caption."""
-    method = config["solver"]["name"]
+    name = config["solver"]["name"]
     if config["solver"].get("importance"):
-        return (
-            f"loss of {texts.spaced(config['evaluation']['metric'])} where the feature is permuted"
-            " in held-out samples"
-        )
-    if "." in method:
-        name = config["solver"]["name"].partition("(")[0].rpartition(".")[2]
+        metric = texts.spaced(config["evaluation"]["metric"])
+        return f"loss of {metric} where the feature is permuted in held-out samples"
+    if "." in name:
+        shown = name.partition("(")[0].rpartition(".")[2]
         return (
             "norm of coef_ over the classes, or feature_importances_, scores_ or ranking_, of"
-            f" {name}"
+            f" {shown}"
         )
-    return _MEANINGS.get(method, f"score of the method {method}")
+    method = registered_method(name)
+    return (method and method.score_meaning) or f"score of the method {name}"

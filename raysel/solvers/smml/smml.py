@@ -15,6 +15,7 @@ from raysel.base.classifiers import OneAgainstRest, SignedTarget, signed_target
 from raysel.base.estimator import NOT_NEGATIVE, Capabilities, IterativeEstimator
 from raysel.core.arrays import FloatArray, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
+from raysel.data.layouts import Layout
 from raysel.data.scaling import modality_layout
 from raysel.solvers.smml.problem import (
     Certificate,
@@ -153,6 +154,11 @@ class SMML(IterativeEstimator, OneAgainstRest):
         self.tol = tol
         self.max_iter = max_iter
         self.n_features_to_select = n_features_to_select
+
+    @classmethod
+    def unstructured(cls, layout: Layout) -> Mapping[str, float]:
+        """Return the weight without which modalities do not count."""
+        return {"gamma1": 0}
 
     def check(self, n_features: int) -> None:
         """Check the parameters, alone and against the number of features; raise ConfigError if

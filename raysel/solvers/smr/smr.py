@@ -15,7 +15,7 @@ more axes P_r is a sum of k outer products of one vector an axis, and the steps 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import repeat
 from numbers import Integral, Real
@@ -30,6 +30,7 @@ from raysel.base.estimator import COUNT, POSITIVE, Capabilities, IterativeEstima
 from raysel.base.regressors import TensorRegressor
 from raysel.core.arrays import BoolArray, FloatArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
+from raysel.data.layouts import Layout
 from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, orthonormal
 from raysel.numerics.reweighting import Penalty
 from raysel.numerics.tensor_factors import largest_rank, tensor_samples, unit_cells
@@ -94,6 +95,11 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         self.random_state = random_state
         self.mask = mask
         self.n_init = n_init
+
+    @classmethod
+    def unstructured(cls, layout: Layout) -> Mapping[str, float]:
+        """Return the rank that bounds nothing."""
+        return {"rank": largest_rank(layout.grid)} if layout.grid else {}
 
     def check(self, n_features: int) -> None:
         """Check the parameters, alone and against the number of features.

@@ -14,7 +14,6 @@ import pytest
 from matplotlib import pyplot as plt
 from small_studies import raw_config, run_offline, write_digits
 
-from raysel.base.registry import OWN, solver_capabilities
 from raysel.core.errors import StudyError
 from raysel.data.loading import load_dataset
 from raysel.results.displays.confusion import Confusion, LabelErrors
@@ -213,12 +212,12 @@ def test_what_was_not_recorded_is_refused(finished):
         display_of(result, "confusion")
 
 
-def test_every_method_that_scores_features_says_what_the_score_is():
-    def meaning(name, **more):
-        return score_meaning({"solver": {"name": name} | more, "evaluation": {"metric": "roc_auc"}})
+def meaning(name, **more):
+    return score_meaning({"solver": {"name": name} | more, "evaluation": {"metric": "roc_auc"}})
 
-    known = {name for name in OWN if not meaning(name).startswith("score of the method")}
-    assert known == {name for name in OWN if solver_capabilities(name).ranks}
+
+def test_captions_say_what_the_score_is():
+    assert meaning("variance") == "variance of the feature"
     assert meaning("sklearn.svm.LinearSVC").endswith("of LinearSVC")
     assert meaning("sklearn.svm.SVC", importance="permutation").startswith(
         "loss of ROC AUC where the feature is permuted"
