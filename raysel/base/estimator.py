@@ -20,6 +20,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from raysel.base.search_drafts import DataSize, SearchDraft
 from raysel.core.arrays import (
     BoolArray,
     CallbackSupportMixin,
@@ -216,6 +217,25 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             Value by parameter; empty for a method without such a parameter.
         """
         return {}
+
+    @classmethod
+    def draft(cls, layout: Layout, size: DataSize) -> SearchDraft | None:
+        """Return what a drafted study searches of the method.
+
+        Parameters
+        ----------
+        layout : Layout
+            Layout of the data.
+        size : DataSize
+            Size of the data.
+
+        Returns
+        -------
+        SearchDraft or None
+            None where fits to so large data take too long for a first study, or if no draft takes
+            the method.
+        """
+        return None
 
     @property
     @abstractmethod

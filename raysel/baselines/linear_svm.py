@@ -13,7 +13,9 @@ from sklearn.svm import LinearSVC
 
 from raysel.base.classifiers import OneAgainstRest, SignedTarget, signed_target
 from raysel.base.estimator import COUNT, POSITIVE, OneShotEstimator
+from raysel.base.search_drafts import HUGE, LARGE, DataSize, SearchDraft
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
+from raysel.data.layouts import Layout
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,21 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         self.max_iter = max_iter
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
+
+    @classmethod
+    def draft(cls, layout: Layout, size: DataSize) -> SearchDraft | None:
+        """Return a search of both penalties; None where a fit with l1 takes long."""
+        if size.effort == HUGE or size.has_large_systems:
+            return None
+        n_values = 4 if size.effort >= LARGE else 5
+        return SearchDraft(
+            "linear SVM with an l1 or l2 penalty: a model of all columns at once, no structure"
+            " among them",
+            {"C": {"logspace": [0.003, 0.3, n_values]}, "penalty": ["l1", "l2"]},
+            "the weight of the loss, smaller is sparser; the smallest select a few columns or none;"
+            " l1 sets most weights to 0, l2 none: where many columns tell a little each, l1 cannot"
+            " rank them all",
+        )
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the sort key by which "l1" precedes "l2", and a smaller C a larger one."""

@@ -32,7 +32,9 @@ from scipy.linalg import lapack
 from raysel.base.classifiers import LinearSelector, Selector
 from raysel.base.estimator import POSITIVE, IterativeEstimator
 from raysel.base.regressors import LinearRegressor
+from raysel.base.search_drafts import HUGE, LARGE, OF_ALPHA, DataSize, SearchDraft
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
+from raysel.data.layouts import Layout
 from raysel.numerics.least_squares import QuantityScale, centre_and_scale
 from raysel.numerics.linear_algebra import product
 from raysel.numerics.reweighting import BoundedStep, reweighted_steps
@@ -398,6 +400,18 @@ class RFS(_RobustRegression, LinearSelector):
     ((178, 3), True)
     """
 
+    @classmethod
+    def draft(cls, layout: Layout, size: DataSize) -> SearchDraft | None:
+        """Return a search of alpha; None where an iteration takes long."""
+        if size.effort == HUGE or size.has_large_systems:
+            return None
+        n_values = 3 if size.effort >= LARGE else 4
+        return SearchDraft(
+            "robust regression onto the classes: one weight a column, no structure among them",
+            {"alpha": {"logspace": [0.003, 0.3, n_values]}},
+            OF_ALPHA,
+        )
+
     @staticmethod
     def _null_model(T: FloatArray) -> tuple[FloatArray, FloatArray]:
         b, gradients = null_model(T.sum(axis=0).astype(np.int64))
@@ -446,6 +460,18 @@ class RFSRegressor(_RobustRegression, LinearRegressor):
     >>> rfs.transform(X).shape, rfs.score(X, y) > 0.4
     ((442, 3), True)
     """
+
+    @classmethod
+    def draft(cls, layout: Layout, size: DataSize) -> SearchDraft | None:
+        """Return a search of alpha; None where an iteration takes long."""
+        if size.effort == HUGE or size.has_large_systems:
+            return None
+        n_values = 3 if size.effort >= LARGE else 5
+        return SearchDraft(
+            "robust regression: one weight a column, no structure among them",
+            {"alpha": {"logspace": [0.01, 0.5, n_values]}},
+            OF_ALPHA,
+        )
 
     @staticmethod
     def _null_model(T: FloatArray) -> tuple[FloatArray, FloatArray]:

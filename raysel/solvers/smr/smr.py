@@ -28,6 +28,15 @@ from sklearn.utils import check_random_state
 from raysel.base.classifiers import TensorSelector, TensorShaped
 from raysel.base.estimator import COUNT, POSITIVE, Capabilities, IterativeEstimator
 from raysel.base.regressors import TensorRegressor
+from raysel.base.search_drafts import (
+    HUGE,
+    LARGE,
+    MEDIUM,
+    OF_ALPHA,
+    SMALL,
+    DataSize,
+    SearchDraft,
+)
 from raysel.core.arrays import BoolArray, FloatArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import Layout
@@ -41,6 +50,10 @@ from raysel.solvers.smr.updates import (
     unit_weight,
     with_objective,
 )
+
+#: Ranks that a draft tries beside that which bounds nothing, of matrices and of arrays of higher
+#: order, whose coefficients have fewer numbers at each rank.
+_LOW_RANKS, _LOW_RANKS_OF_ARRAYS = (2, 4, 8), (1, 2, 4)
 
 
 class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
@@ -100,6 +113,22 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
     def unstructured(cls, layout: Layout) -> Mapping[str, float]:
         """Return the rank that bounds nothing."""
         return {"rank": largest_rank(layout.grid)} if layout.grid else {}
+
+    @classmethod
+    def _draft(cls, layout: Layout, effort: int, alphas: Mapping[str, Any]) -> SearchDraft:
+        """Draft of a search of these alphas, and of ranks of which the last bounds nothing."""
+        most = largest_rank(layout.grid)
+        low = _LOW_RANKS if len(layout.grid) == 2 else _LOW_RANKS_OF_ARRAYS
+        ranks = [*[rank for rank in low if rank < most][: 3 - effort], most]
+        return SearchDraft(
+            "sparse matrix regression: ranks the cells by a regression of low rank in the axes of a"
+            " sample",
+            {"alpha": alphas, "rank": ranks},
+            f"{OF_ALPHA}; rank is that of the weights; {most} bounds nothing, so that low rank has"
+            " to pay",
+            {"max_iter": 30, "tol": 0.0001},
+            "iterations at most, and when to stop",
+        )
 
     def check(self, n_features: int) -> None:
         """Check the parameters, alone and against the number of features.
@@ -366,6 +395,14 @@ class SMR(_SparseMatrixRegression, TensorSelector):
         TensorSelector.capabilities, local_optimum=True, in_blocks=True
     )
 
+    @classmethod
+    def draft(cls, layout: Layout, size: DataSize) -> SearchDraft | None:
+        """Return a search of alpha and rank; None where fits take minutes."""
+        if size.effort == HUGE:
+            return None
+        n_values = {SMALL: 5, MEDIUM: 4, LARGE: 3}[size.effort]
+        return cls._draft(layout, size.effort, {"logspace": [0.003, 0.3, n_values]})
+
 
 class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
     """Sparse matrix regression of quantities: ranks the cells of matrices or tensors and predicts
@@ -407,3 +444,11 @@ class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
     capabilities: ClassVar[Capabilities] = replace(
         TensorRegressor.capabilities, local_optimum=True, in_blocks=True
     )
+
+    @classmethod
+    def draft(cls, layout: Layout, size: DataSize) -> SearchDraft | None:
+        """Return a search of alpha and rank; None where fits take minutes."""
+        if size.effort == HUGE or size.has_large_systems:
+            return None
+        n_values = 3 if size.effort == LARGE else 5
+        return cls._draft(layout, size.effort, {"logspace": [0.01, 0.5, n_values]})

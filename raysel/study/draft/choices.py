@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from raysel.base.registry import method_of_target, solver_class
+from raysel.base.search_drafts import LARGE, SMALL, DataSize
 from raysel.core.arrays import FloatArray, LabelArray, is_quantity
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Layout
 from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, RIDGE
 from raysel.evaluation.plan import NestedPlan
-from raysel.numerics.tensor_factors import largest_rank
 from raysel.study.defaults import default_estimator, default_metric
 
 
@@ -28,20 +28,9 @@ class Entry(NamedTuple):
     comment: str
 
 
-#: Number of values of X times number of classes from which an effort is medium, large, and huge.
-_STEPS = (500_000, 50_000_000, 400_000_000)
-
-
-#: Effort of a fit; the larger it is, the fewer fits a draft asks for.
-SMALL, MEDIUM, LARGE, HUGE = range(4)
-
-
-def effort_of(dataset: Dataset) -> int:
-    """Return the effort of fits to a data set, from its size alone, so that a draft is the same
-    on every machine.
-    """
-    n_targets = max(1, len(dataset.classes))
-    return sum(dataset.n_samples * dataset.n_features * n_targets > step for step in _STEPS)
+def data_size(dataset: Dataset) -> DataSize:
+    """Return the size of a data set, from which the draft tells how long fits take."""
+    return DataSize(dataset.n_samples, dataset.n_features, max(1, len(dataset.classes)))
 
 
 #: Fewest samples, or groups, of a class for two outer folds with two inner ones each: one to test,
@@ -145,7 +134,7 @@ def rare_labels(y: LabelArray, names: Collection[str]) -> list[str]:
 
 def fold_entries(dataset: Dataset, groups: str | None) -> list[Entry]:
     """Choose the numbers of folds."""
-    folds = drawn_folds(dataset, effort_of(dataset))
+    folds = drawn_folds(dataset, data_size(dataset).effort)
     limit = f"; no more, because {folds.why}" if folds.why else ""
     entries = [
         Entry(
@@ -165,146 +154,47 @@ def fold_entries(dataset: Dataset, groups: str | None) -> list[Entry]:
     return entries
 
 
-#: Ranks that are tried beside that which bounds nothing, of matrices and of arrays of higher order,
-#: whose coefficients have fewer numbers at each rank.
-_RANKS, _RANKS_OF_ARRAYS = (2, 4, 8), (1, 2, 4)
-#: Method for data that the others would take minutes a fit for.
-FOR_LARGE = "fisher_score"
-#: Largest number of equations, of samples or features, that each iteration of rfs may solve; with
-#: as many samples and features a fit with an l1 penalty takes seconds.
-_LARGEST_SYSTEM = 1500
-#: Most iterations of smml, by which the longest time of a study is estimated; on MSRC-v1, MSRC-v2,
-#: Scene and mfeat fits to the duality gap of a draft took 54 at most.
-_MOST_ITERATIONS = 200
+#: Methods of one pass, for data that the others would take minutes a fit for, and what they are.
+FOR_LARGE = {
+    "fisher_score": "ratio of the scatter between and within classes",
+    "f_test": "F-test of the regression",
+}
 #: Tables are ranked by the loss that judges them, see experiments/claims/defaults.
 _OF_TABLES = "linear_svm"
-_REASONS = {
-    "linear_svm": (
-        "linear SVM with an l1 or l2 penalty: a model of all columns at once, no structure among"
-        " them"
-    ),
-    "rfs": "robust regression onto the classes: one weight a column, no structure among them",
-    "smr": (
-        "sparse matrix regression: ranks the cells by a regression of low rank in the axes of a"
-        " sample"
-    ),
-    "smml": "sparse multimodal learning: weighs whole modalities and single features",
-}
-_PENALTIES = (
-    "l1 sets most weights to 0, l2 none: where many columns tell a little each, l1 cannot rank"
-    " them all"
-)
-_OF_LABELS = "sparse multimodal learning, which takes several labels a sample"
-_FRACTION = "the value from which on nothing is selected"
 
 
 def method_entries(dataset: Dataset) -> list[Entry]:
     """Choose the solver, its parameters and the space that is searched."""
+    name = _method_name(dataset)
+    method = solver_class(method_of_target(name, dataset.target.kind))
+    draft = method.draft(dataset.layout, data_size(dataset))
+    if draft is None:
+        simple = "f_test" if dataset.is_regression else "fisher_score"
+        why = f"{FOR_LARGE[simple]}, a feature at a time: the fits of {name} would take long"
+        return [
+            Entry("solver.name", simple, why),
+            Entry("search.method", "grid", "one configuration"),
+        ]
+    entries = [
+        Entry("solver.name", name, f"{draft.why}; others: python -m raysel.tune --list-solvers")
+    ]
+    if draft.params:
+        entries.append(Entry("solver.params", dict(draft.params), draft.of_params))
+    entries.append(Entry("solver.space", dict(draft.space), draft.of_space))
+    search, what = "grid", "every combination of the space"
+    if method.capabilities.path:
+        search, what = "path", "all values of the space in one pass over each training set"
+    return [*entries, Entry("search.method", search, what)]
+
+
+def _method_name(dataset: Dataset) -> str:
+    """Return the name of the method that fits target and layout."""
+    layout = dataset.layout
     if dataset.is_regression:
-        return _regression_entries(dataset)
-    layout, effort = dataset.layout, effort_of(dataset)
-    name = (
-        "smml"
-        if dataset.is_multilabel
-        else _OF_TABLES
-        if layout.noun == "table"
-        else layout.default_solver
-    )
-    why = _OF_LABELS if dataset.is_multilabel else _REASONS[name]
-    size = min(dataset.n_samples, dataset.n_features)
-    if (effort == HUGE and name != "smml") or (
-        name in ("rfs", _OF_TABLES) and size > _LARGEST_SYSTEM
-    ):
-        why = (
-            "ratio of the scatter between and within classes, a feature at a time: the fits of"
-            f" {name} would take long"
-        )
-        return [
-            Entry("solver.name", FOR_LARGE, why),
-            Entry("search.method", "grid", "one configuration"),
-        ]
-    solver = Entry("solver.name", name, f"{why}; others: python -m raysel.tune --list-solvers")
-    grid = Entry("search.method", "grid", "every combination of the space")
-    n_values = 3 if effort >= LARGE else 5 if name == "smr" and effort == SMALL else 4
-    space: dict[str, Any] = {"alpha": {"logspace": [0.003, 0.3, n_values]}}
-    unit = f"what is searched: alpha is the sparsity, as a fraction of {_FRACTION}"
-    if name == _OF_TABLES:
-        loss = (
-            "the weight of the loss, smaller is sparser; the smallest select a few columns or none"
-        )
-        space = {"C": {"logspace": [0.003, 0.3, n_values + 1]}, "penalty": ["l1", "l2"]}
-        return [solver, Entry("solver.space", space, f"{loss}; {_PENALTIES}"), grid]
-    if name == "rfs":
-        return [solver, Entry("solver.space", space, unit), grid]
-    if name == "smr":
-        params, comment = {"max_iter": 30, "tol": 0.0001}, "iterations at most, and when to stop"
-        space["rank"] = _ranks(layout, effort)
-        unit += _of_ranks(space["rank"])
-    else:
-        params, comment = (
-            {"max_iter": _MOST_ITERATIONS, "tol": 0.001},
-            "iterations at most, and the duality gap at ",
-        )
-        comment += "which a fit ends"
-        steps = [0.01, 0.1] if effort >= MEDIUM else [0.01, 0.03, 0.1, 0.3]
-        space = {"gamma1": [0, *steps], "gamma2": [0.001, *steps]}
-        unit = (
-            f"what is searched: gamma1 weighs modalities, gamma2 features; fractions of {_FRACTION}"
-        )
-        grid = Entry(
-            "search.method", "path", "all values of the space in one pass over each training set"
-        )
-    return [
-        solver,
-        Entry("solver.params", params, comment),
-        Entry("solver.space", space, unit),
-        grid,
-    ]
-
-
-def _ranks(layout: Layout, effort: int) -> list[int]:
-    """Ranks that are tried, the last of which bounds nothing."""
-    most = largest_rank(layout.grid)
-    low = _RANKS if len(layout.grid) == 2 else _RANKS_OF_ARRAYS
-    return [*[rank for rank in low if rank < most][: 3 - effort], most]
-
-
-def _of_ranks(ranks: list[int]) -> str:
-    return f"; rank is that of the weights; {ranks[-1]} bounds nothing, so that low rank has to pay"
-
-
-def _regression_entries(dataset: Dataset) -> list[Entry]:
-    """Choose the solver of a quantity, and the space that is searched."""
-    layout, effort = dataset.layout, effort_of(dataset)
-    size = min(dataset.n_samples, dataset.n_features)
-    if effort == HUGE or size > _LARGEST_SYSTEM:
-        why = "F-test of the regression on each feature alone: a fit of rfs would take minutes"
-        return [
-            Entry("solver.name", "f_test", why),
-            Entry("search.method", "grid", "one configuration"),
-        ]
-    name = "smr" if layout.default_solver == "smr" else "rfs"
-    why = "robust regression: one weight a column, no structure among them"
-    if name == "smr":
-        why = _REASONS["smr"]
-    space: dict[str, Any] = {"alpha": {"logspace": [0.01, 0.5, 3 if effort >= LARGE else 5]}}
-    unit = f"what is searched: alpha is the sparsity, as a fraction of {_FRACTION}"
-    entries = [Entry("solver.name", name, f"{why}; others: python -m raysel.tune --list-solvers")]
-    if name == "smr":
-        entries.append(
-            Entry(
-                "solver.params",
-                {"max_iter": 30, "tol": 0.0001},
-                "iterations at most, and when to stop",
-            )
-        )
-        space["rank"] = _ranks(layout, effort)
-        unit += _of_ranks(space["rank"])
-    return [
-        *entries,
-        Entry("solver.space", space, unit),
-        Entry("search.method", "grid", "every combination of the space"),
-    ]
+        return "smr" if layout.default_solver == "smr" else "rfs"
+    if dataset.is_multilabel:
+        return "smml"
+    return _OF_TABLES if layout.noun == "table" else layout.default_solver
 
 
 #: Largest number of features that is scored: where many features tell a little each, a smaller one

@@ -150,9 +150,9 @@ def _entries(data: Recognised, target: Path | None) -> list[Entry]:
     """Keys of the configuration in their order."""
     dataset = data.dataset
     method = method_entries(dataset)
-    if method[0].value == FOR_LARGE:
+    if method[0].value in FOR_LARGE:
         data.doubts.append(
-            f"solver: {FOR_LARGE} was chosen for the size of the data; others rank features"
+            f"solver: {method[0].value} was chosen for the size of the data; others rank features"
             " jointly."
         )
     entries = [

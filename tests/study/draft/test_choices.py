@@ -9,10 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raysel.base.registry import build_solver, solver_class
+from raysel.base.search_drafts import DataSize
 from raysel.config.plain_data import parse_yaml
+from raysel.config.space import domain_from_yaml
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Modalities, Tensor
 from raysel.data.loading import load_dataset
+from raysel.evaluation.configurations import configurations
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.draft.choices import (
     FEWEST,
@@ -156,3 +160,24 @@ def test_large_data_get_a_method_of_one_pass():
         "solver.name": "fisher_score",
         "search.method": "grid",
     }
+
+
+@pytest.mark.parametrize(
+    "name", ["linear_svm", "rfs", "smr", "smml", "rfs_regressor", "smr_regressor"]
+)
+    "name", ["linear_svm", "rfs", "smr", "smml", "rfs_regressor", "smr_regressor"]
+)
+@pytest.mark.parametrize("shape", [(6, 5), (3, 2, 5), (300, 10)])
+@pytest.mark.parametrize("n_samples", [20, 20_000, 2_000_000])
+def test_a_method_can_be_made_with_all_that_its_draft_searches(name, shape, n_samples):
+    cls, layout = solver_class(name), Tensor(shape)
+    draft = cls.draft(layout, DataSize(n_samples, layout.n_features, n_classes=3))
+    if draft is None:
+        assert min(n_samples, layout.n_features) > 1500 or n_samples == 2_000_000
+        return
+    assert draft.why
+    assert draft.of_space
+    assert bool(draft.params) == bool(draft.of_params)
+    space = {key: domain_from_yaml(domain) for key, domain in draft.space.items()}
+    for point in configurations(draft.params, space, method="grid", num_samples=None, seed=0):
+        build_solver(name, layout, point.params).check(layout.n_features)
