@@ -165,8 +165,6 @@ def test_large_data_get_a_method_of_one_pass():
 @pytest.mark.parametrize(
     "name", ["linear_svm", "rfs", "smr", "smml", "rfs_regressor", "smr_regressor"]
 )
-    "name", ["linear_svm", "rfs", "smr", "smml", "rfs_regressor", "smr_regressor"]
-)
 @pytest.mark.parametrize("shape", [(6, 5), (3, 2, 5), (300, 10)])
 @pytest.mark.parametrize("n_samples", [20, 20_000, 2_000_000])
 def test_a_method_can_be_made_with_all_that_its_draft_searches(name, shape, n_samples):
