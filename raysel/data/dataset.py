@@ -429,7 +429,7 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
         raise DataError(
             f"the task name {invalid[0]!r} contains {SEPARATOR!r}; choose another name."
         )
-    if others := [key for key, data in tasks.items() if not data.target.of_tasks]:
+    if others := [key for key, data in tasks.items() if not data.target.is_one_class]:
         raise DataError(
             f"task {others[0]} has {tasks[others[0]].target.one} as y; several tasks take one"
             " class for each sample."

@@ -72,7 +72,7 @@ def validated_parts(
             " an array."
         )
     if isinstance(X, TaskBlocks):
-        if not chosen.of_tasks:
+        if not chosen.is_one_class:
             raise DataError(
                 f"{where}: several tasks need one label for each sample, not {chosen.one}."
             )

@@ -12,10 +12,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from raysel.core.arrays import IntArray, LabelArray, is_quantity
+from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import ConfigError
 from raysel.core.files import read_json
 from raysel.core.machine import format_bytes, machine_memory
+from raysel.data.targets import target_of
 from raysel.evaluation.records import FINAL
 from raysel.evaluation.splitters import Blocks, draw_per_class, split
 
@@ -200,7 +201,7 @@ class NestedPlan:
                 sets[f"{fold.name}'s inner fold {number} training"] = inner.train
                 sets[f"{fold.name}'s inner fold {number} validation"] = inner.validation
             for where, index in sets.items():
-                for missing in np.flatnonzero(~y[index].any(axis=0)).tolist() if len(index) else []:
+                for missing in target_of(y).missing(y, index).tolist() if len(index) else []:
                     yield f"{names[missing]} has no positives in {where} samples"
 
     def to_json(self) -> dict[str, Any]:
@@ -358,8 +359,8 @@ def _fault_of_labels(
     train: IntArray, held_out: IntArray, y: LabelArray, groups: LabelArray | None
 ) -> str | None:
     """Describe the first label or group that a split must not have; None if there is none."""
-    if not is_quantity(y) and len(missing := np.setdiff1d(y, y[train])):
-        return f"class {missing[0]!s} is missing from its training set."
+    if fault := target_of(y).untrainable(y, train, "its training set"):
+        return f"{fault}."
     if groups is not None and len(shared := np.intersect1d(groups[train], groups[held_out])):
         return f"group {shared[0]!s} is on both sides."
     return None

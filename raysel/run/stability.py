@@ -11,11 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from raysel.base.estimator import convergence_of
-from raysel.core.arrays import BoolArray, IntArray, LabelArray, is_quantity
+from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
+from raysel.data.targets import target_of
+from raysel.data.targets.folds import number_units
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.selectors import usable_scores
-from raysel.evaluation.splitters import quantile_strata, split, unit_means
 from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.numerics.rankings import bounded_top, descending_order, threshold_on_grid
 from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
@@ -24,23 +25,13 @@ from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener
 
-#: Largest number of divisions of the groups that are drawn for a pair with all classes in both
-#: halves.
-_MOST_DRAWS = 1000
-#: Number of parts of a quantity's values of which each half has as many samples.
-_STRATA = 5
-
 
 def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
     """Check that every class can be in both halves; quantities are in both."""
-    if is_quantity(y):
-        return
-    members = np.arange(len(y)) if groups is None else groups
-    columns = y.T if y.ndim == 2 else [y == name for name in np.unique(y)]
-    for number, column in enumerate(columns):
-        if len(np.unique(members[np.asarray(column, dtype=bool)])) < 2:
-            what = f"label number {number}" if y.ndim == 2 else f"class {np.unique(y)[number]!s}"
-            unit = "sample" if groups is None else "group"
+    unit = "sample" if groups is None else "group"
+    members = number_units(groups, len(y))
+    for what, mask in target_of(y).members(y):
+        if len(np.unique(members[mask])) < 2:
             raise DataError(
                 f"{what} is that of one {unit} only, so one half of the samples would lack it; run"
                 " a study without it."
@@ -61,66 +52,7 @@ def draw_halves(
     Groups are not divided by `split`: where their sizes differ, its folds hardly depend on the
     seed, so that all pairs would be the same.
     """
-    generator = np.random.default_rng(random_state)
-    if is_quantity(y):
-        member, means = unit_means(y, groups)
-        first, second = _divided(quantile_strata(means, -(-len(means) // _STRATA)), generator)
-        return np.flatnonzero(np.isin(member, first)), np.flatnonzero(np.isin(member, second))
-    if groups is None and y.ndim == 2:
-        (_, first), (_, second) = split(
-            y, 2, groups=None, random_state=random_state, where="pairs of halves"
-        )
-        return first, second
-    if groups is None:
-        return _divided(y, generator)
-    members = np.unique(groups, return_inverse=True)[1]
-    classes = (
-        np.zeros(members.max() + 1, dtype=np.int64) if y.ndim == 2 else _main_classes(y, members)
-    )
-    for _ in range(_MOST_DRAWS):  # a class of few groups, or a label, can be missing from a half
-        halves = [
-            np.flatnonzero(np.isin(members, half)).astype(np.int64)
-            for half in _divided(classes, generator)
-        ]
-        if all(_has_all(y[half], y) for half in halves):
-            return halves[0], halves[1]
-    raise DataError(
-        f"{_MOST_DRAWS} random divisions of the {len(classes)} groups into halves all lack a class"
-        " or label in one half; run a study without the rarest one, or with more groups."
-    )
-
-
-def _divided(classes: LabelArray, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Two sorted random halves of units, with as many units of each class up to one."""
-    sides: tuple[list[IntArray], list[IntArray]] = ([], [])
-    odd: list[int] = []
-    for name in np.unique(classes):
-        members = generator.permutation(np.flatnonzero(classes == name))
-        half = len(members) // 2
-        sides[0].append(members[:half])
-        sides[1].append(members[half : 2 * half])
-        odd += members[2 * half :].tolist()
-    rest = generator.permutation(odd)[: len(odd) // 2 * 2]
-    first, second = (
-        np.sort(np.concatenate([*side, rest[i::2]])).astype(np.int64)
-        for i, side in enumerate(sides)
-    )
-    return first, second
-
-
-def _main_classes(y: LabelArray, members: IntArray) -> IntArray:
-    """Most frequent class of each group, as a number."""
-    names, codes = np.unique(y, return_inverse=True)
-    counts = np.zeros((members.max() + 1, len(names)), dtype=np.int64)
-    np.add.at(counts, (members, codes), 1)
-    return counts.argmax(axis=1).astype(np.int64)
-
-
-def _has_all(part: LabelArray, y: LabelArray) -> bool:
-    """Return whether each class, or label, is in a part of the samples."""
-    return (
-        bool(part.any(axis=0).all()) if y.ndim == 2 else len(np.unique(part)) == len(np.unique(y))
-    )
+    return target_of(y).halves(y, groups=groups, random_state=random_state)
 
 
 #: Number of best features of a half that are kept at least, so that another ``top`` up to it

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from raysel.core.errors import DataError
+from raysel.data.targets import quantile_strata
 from raysel.evaluation.plan import NestedPlan
-from raysel.evaluation.splitters import Blocks, quantile_strata, split
+from raysel.evaluation.splitters import Blocks, split
 from raysel.run.stability import check_halves, draw_halves
 
 Y = np.random.default_rng(0).lognormal(size=103)

@@ -148,7 +148,7 @@ MAKE = {"groups": None, "random_state": 0}
         ),
         (
             lambda: draw_per_class(np.eye(12, 2, dtype=int), 2, **MAKE),
-            "train_per_class cannot be used with groups",
+            "train_per_class draws samples of each class, and the label is an indicator",
         ),
     ],
 )

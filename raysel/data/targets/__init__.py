@@ -3,7 +3,7 @@
 from raysel.data.targets.classes import Classes
 from raysel.data.targets.label_values import checked_labels
 from raysel.data.targets.labels import Labels
-from raysel.data.targets.quantities import Quantities, looks_like_quantity
+from raysel.data.targets.quantities import Quantities, looks_like_quantity, quantile_strata
 from raysel.data.targets.target import (
     CLASSIFICATION,
     REGRESSION,
@@ -30,6 +30,7 @@ __all__ = [
     "checked_labels",
     "choose_target",
     "looks_like_quantity",
+    "quantile_strata",
     "target_from_json",
     "target_of",
 ]

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import DataError
+from raysel.data.targets.folds import Pairs, check_units, leave_one_out, number_units
 from raysel.data.targets.label_values import checked_labels
 from raysel.data.targets.target import CLASSIFICATION, Target
+
+#: Number of classes from which on most of them being rare means that they are no classes.
+_MANY_CLASSES = 10
+#: Largest number of classes that a message lists.
+_MOST_NAMED = 20
 
 
 class Classes(Target):
@@ -21,7 +30,7 @@ class Classes(Target):
     noun: ClassVar[str] = "class"
     plural: ClassVar[str] = "classes"
     one: ClassVar[str] = "a class"
-    of_tasks: ClassVar[bool] = True
+    is_one_class: ClassVar[bool] = True
 
     def recognises(self, y: LabelArray) -> bool:
         """Return True: classes are what no other target recognises."""
@@ -56,3 +65,120 @@ class Classes(Target):
     def examples(self, y: LabelArray) -> IntArray:
         """Return the first sample of each class."""
         return np.unique(y, return_index=True)[1]
+
+    def members(self, y: LabelArray) -> Iterator[tuple[str, BoolArray]]:
+        """Yield each class with the mask of its samples."""
+        yield from ((f"class {name!s}", y == name) for name in np.unique(y))
+
+    def missing(self, y: LabelArray, rows: IntArray) -> IntArray:
+        """Return the positions of the classes that none of some samples has."""
+        return np.flatnonzero(~np.isin(np.unique(y), y[rows]))
+
+    def untrainable(self, y: LabelArray, rows: IntArray, where: str) -> str:
+        """Say which class is missing from some samples, which are called `where`; else ""."""
+        missing = np.setdiff1d(y, y[rows])
+        return f"class {missing[0]!s} is missing from {where}" if len(missing) else ""
+
+    def strata(self, y: LabelArray, member: IntArray, size: int) -> IntArray:
+        """Number the most frequent class of each unit's samples."""
+        names, codes = np.unique(y, return_inverse=True)
+        n_units = int(member.max()) + 1
+        if n_units == len(y):
+            return codes[np.argsort(member)]
+        counts = np.zeros((n_units, len(names)), dtype=np.int64)
+        np.add.at(counts, (member, codes), 1)
+        return counts.argmax(axis=1).astype(np.int64)
+
+    def folds(
+        self,
+        y: LabelArray,
+        n_splits: int,
+        *,
+        groups: LabelArray | None,
+        random_state: int,
+        where: str,
+    ) -> Pairs:
+        """Split samples into folds with the same shares of the classes.
+
+        As many folds as samples, or groups, leave one out in each, where a class has fewer: they
+        have no strata.
+        """
+        unit = "sample" if groups is None else "group"
+        member = number_units(groups, len(y))
+        n_units = int(member.max()) + 1
+        if groups is not None:
+            check_units(n_units, n_splits, unit, where)
+        classes, counts = np.unique(y, return_counts=True)
+        units = counts
+        if groups is not None:
+            units = np.array([len(np.unique(groups[y == label])) for label in classes])
+        if counts.min() < n_splits == n_units and units.min() > 1:
+            return leave_one_out(member)
+        if counts.min() < n_splits or units.min() < 2:
+            fewest = 2 if n_splits == n_units else n_splits
+            raise DataError(_too_rare(classes, units, fewest, f"{where}={n_splits} folds", unit))
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        splitter = kind(n_splits, shuffle=True, random_state=random_state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the check below raises an error instead
+            pairs = [
+                (train.astype(np.int64), test.astype(np.int64))
+                for train, test in splitter.split(y, y, groups)
+            ]
+        for index, (train, test) in enumerate(pairs):
+            fault = self.untrainable(y, train, "its training set")
+            fault = fault or ("" if len(test) else "it is empty")
+            if fault:
+                raise DataError(
+                    f"{where}, fold {index}: {fault}; set fewer folds, or use groups such that"
+                    " each class is in several."
+                )
+        return pairs
+
+    def draw_training_set(
+        self, y: LabelArray, train_per_class: int, random_state: int
+    ) -> tuple[IntArray, IntArray]:
+        """Draw a training set with so many samples of each class; the others are held out."""
+        classes, counts = np.unique(y, return_counts=True)
+        if counts.min() <= train_per_class:
+            remedy = f"set at most {counts.min() - 1}"
+            if counts.min() <= 2:
+                remedy = f"set dataset.exclude_classes: {_listed(classes[counts <= 2])}"
+            raise DataError(
+                f"class {classes[counts.argmin()]!s} has {_counted(int(counts.min()), 'sample')}:"
+                f" with cv.train_per_class={train_per_class} none would be left for the test set;"
+                f" {remedy}."
+            )
+        generator = np.random.default_rng(random_state)
+        drawn = [generator.permutation(np.flatnonzero(y == c))[:train_per_class] for c in classes]
+        train = np.sort(np.concatenate(drawn)).astype(np.int64)
+        return train, np.setdiff1d(np.arange(len(y), dtype=np.int64), train)
+
+
+def _too_rare(classes: LabelArray, counts: IntArray, fewest: int, folds: str, unit: str) -> str:
+    """Say which class has fewer samples, or groups, than the folds need, and what to do."""
+    rarest = int(counts.argmin())
+    least = int(counts[rarest])
+    problem = f"class {classes[rarest]!s} has {_counted(least, unit)}, too few for {folds}"
+    rare = classes[counts < fewest]
+    if 2 * len(rare) > len(classes) and len(classes) > _MANY_CLASSES:
+        return (
+            f"{problem}, and so have {len(rare)} of the {len(classes)} classes: the labels look"
+            " like names or measurements of single samples. Give the column or array of the"
+            " classes as dataset.label."
+        )
+    remedies = [f"set at most {least} folds"] if least > 1 else []
+    if len(classes) - len(rare) > 1:
+        more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
+        remedies.append(f"leave out its samples by dataset.exclude_classes: {_listed(rare)}{more}")
+    return f"{problem}; {', or '.join(remedies) or f'add {unit}s of this class'}."
+
+
+def _listed(classes: LabelArray) -> str:
+    """Return some classes as a list of YAML."""
+    return json.dumps([label.item() for label in classes[:_MOST_NAMED]], ensure_ascii=False)
+
+
+def _counted(number: int, unit: str) -> str:
+    """Return a number of samples or groups as text, e.g. ``"1 sample"``."""
+    return f"{number} {unit}{'' if number == 1 else 's'}"

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
+from iterstrat.ml_stratifiers import MultilabelStratifiedKFold
 
-from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import DataError
+from raysel.data.targets.folds import (
+    Pairs,
+    check_units,
+    leave_one_out,
+    number_units,
+    pairs_of_units,
+)
 from raysel.data.targets.label_values import checked_labels
 from raysel.data.targets.target import CLASSIFICATION, Target
 
@@ -57,3 +65,57 @@ class Labels(Target):
     def examples(self, y: LabelArray) -> IntArray:
         """Return the first sample with each label, and without it."""
         return np.concatenate([np.unique(column, return_index=True)[1] for column in y.T])
+
+    def members(self, y: LabelArray) -> Iterator[tuple[str, BoolArray]]:
+        """Yield each label with the mask of its samples."""
+        yield from ((f"label number {i}", column == 1) for i, column in enumerate(y.T))
+
+    def missing(self, y: LabelArray, rows: IntArray) -> IntArray:
+        """Return the columns of the labels that none of some samples has."""
+        return np.flatnonzero(~y[rows].any(axis=0))
+
+    def untrainable(self, y: LabelArray, rows: IntArray, where: str) -> str:
+        """Say so where no sample of some, which are called `where`, has any label; else ""."""
+        return "" if y[rows].any() else f"every label is missing from {where}"
+
+    def strata(self, y: LabelArray, member: IntArray, size: int) -> IntArray:
+        """Put all units into one stratum: most sets of labels are those of few samples."""
+        return np.zeros(member.max() + 1, dtype=np.int64)
+
+    def folds(
+        self,
+        y: LabelArray,
+        n_splits: int,
+        *,
+        groups: LabelArray | None,
+        random_state: int,
+        where: str,
+    ) -> Pairs:
+        """Split samples iteratively (Sechidis et al., ECML PKDD 2011), groups by their labels.
+
+        A rare label can be missing from a fold, see `NestedPlan.lacking`.
+        """
+        member = number_units(groups, len(y))
+        n_units = int(member.max()) + 1
+        check_units(n_units, n_splits, "sample" if groups is None else "group", where)
+        occurs = np.zeros((n_units, y.shape[1]), dtype=np.int64)
+        np.maximum.at(occurs, member, y)
+        splitter = MultilabelStratifiedKFold(n_splits, shuffle=True, random_state=random_state)
+        pairs = pairs_of_units(member, (test for _, test in splitter.split(occurs, occurs)))
+        empty = [index for index, (_, test) in enumerate(pairs) if not len(test)]
+        if empty and n_splits == n_units:
+            return leave_one_out(member)
+        if empty:
+            raise DataError(f"{where}, fold {empty[0]}: it is empty; set fewer folds.")
+        return pairs
+
+    def halves(
+        self, y: LabelArray, *, groups: LabelArray | None, random_state: int
+    ) -> tuple[IntArray, IntArray]:
+        """Draw two halves; without groups by two folds, whose sizes can differ by more than one."""
+        if groups is not None:
+            return super().halves(y, groups=groups, random_state=random_state)
+        (_, first), (_, second) = self.folds(
+            y, 2, groups=None, random_state=random_state, where="pairs of halves"
+        )
+        return first, second

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from raysel.core.arrays import LabelArray
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.targets.target import REGRESSION, Target
 from raysel.data.task_blocks import read_only
@@ -91,6 +91,15 @@ class Quantities(Target):
         """Return the number of quantities."""
         return y.shape[1] if y.ndim == 2 else 1
 
+    def untrainable(self, y: LabelArray, rows: IntArray, where: str) -> str:
+        """Say so where a quantity does not vary in some samples, called `where`; else ""."""
+        constant = len(rows) > 0 and bool((np.ptp(y[rows], axis=0) == 0).any())
+        return f"a quantity has one value only in {where}" if constant else ""
+
+    def strata(self, y: LabelArray, member: IntArray, size: int) -> IntArray:
+        """Number the quantiles of the means of the units' samples."""
+        return quantile_strata(_unit_means(y, member), size)
+
 
 def looks_like_quantity(y: LabelArray) -> bool:
     """Return whether labels are fractions, or whole numbers that hardly repeat."""
@@ -105,3 +114,30 @@ def looks_like_quantity(y: LabelArray) -> bool:
     values, counts = np.unique(y, return_counts=True)
     hardly_repeat = (counts <= 2).mean() > 0.5 and (counts == 1).mean() > _SINGLE
     return len(values) > _MOST_CLASSES and bool(hardly_repeat)
+
+
+def quantile_strata(y: LabelArray, size: int) -> IntArray:
+    """Number strata of `size` samples each in the order of y, the last up to twice as many.
+
+    Of several quantities the order is that of the first principal component of their standardised
+    values, whose sign is that of its largest coefficient.
+
+    `y` is (n_samples,) or (n_samples, n_quantities).
+    """
+    if y.ndim == 2:
+        spread = y.std(axis=0)
+        values = (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        axis = np.linalg.svd(values, full_matrices=False)[2][0]
+        y = values @ (axis * np.sign(axis[np.abs(axis).argmax()]))
+    ranks = np.empty(len(y), dtype=np.int64)
+    ranks[np.argsort(y, kind="stable")] = np.arange(len(y))
+    return np.minimum(ranks // size, max(1, len(y) // size) - 1)
+
+
+def _unit_means(y: LabelArray, member: IntArray) -> FloatArray:
+    """Average the quantities of each unit; (n_units,) or (n_units, n_quantities)."""
+    sizes = np.bincount(member)
+    means = np.stack(
+        [np.bincount(member, weights=column) / sizes for column in y.reshape(len(y), -1).T], axis=1
+    )
+    return means if y.ndim == 2 else means[:, 0]

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.model_selection import StratifiedKFold
 
-from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import DataError
+from raysel.data.targets.folds import (
+    Pairs,
+    check_units,
+    draw_halves_of_units,
+    number_units,
+    pairs_of_units,
+)
 
 _KINDS: dict[str, Target] = {}
 
 #: Values of the key ``task``, and of `Target.task`.
 CLASSIFICATION, REGRESSION = "classification", "regression"
+
+#: Number of parts of ordered values of which each half has as many units.
+_STRATA = 5
+#: Largest number of divisions that are drawn for two halves that lack no class.
+_MOST_DRAWS = 1000
 
 
 class Target(ABC):
@@ -35,8 +48,8 @@ class Target(ABC):
     plural: ClassVar[str]
     #: What y is, with its article, e.g. "a class".
     one: ClassVar[str]
-    #: Whether the samples may be of several tasks.
-    of_tasks: ClassVar[bool] = False
+    #: Whether a sample has one class, by which tasks and training sets are made of classes.
+    is_one_class: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -116,6 +129,71 @@ class Target(ABC):
         """Return a sample of each class, or with and without each label; none by default."""
         return np.empty(0, dtype=np.int64)
 
+    def members(self, y: LabelArray) -> Iterator[tuple[str, BoolArray]]:
+        """Yield each class or label, in words, with the mask of its samples; none by default."""
+        yield from ()
+
+    def missing(self, y: LabelArray, rows: IntArray) -> IntArray:
+        """Return the positions of the classes or labels that none of some samples has."""
+        return np.empty(0, dtype=np.int64)
+
+    def untrainable(self, y: LabelArray, rows: IntArray, where: str) -> str:
+        """Say why nothing can be learned from some samples, which are called `where`; else ""."""
+        return ""
+
+    @abstractmethod
+    def strata(self, y: LabelArray, member: IntArray, size: int) -> IntArray:
+        """Number the stratum of each unit, of which samples are drawn alike.
+
+        `member` (n_samples,) is the unit of each sample; values that have an order are cut into
+        strata of `size` units. Returns (n_units,).
+        """
+
+    def folds(
+        self,
+        y: LabelArray,
+        n_splits: int,
+        *,
+        groups: LabelArray | None,
+        random_state: int,
+        where: str,
+    ) -> Pairs:
+        """Split samples into folds of equal strata; the samples of a group stay in one fold.
+
+        Returns the training and the held-out samples of each fold; `where` is the key that gives
+        their number. `groups` is (n_samples,).
+        """
+        unit = "sample" if groups is None else "group"
+        member = number_units(groups, len(y))
+        n_units = int(member.max()) + 1
+        check_units(n_units, n_splits, unit, where)
+        strata = self.strata(y, member, n_splits)
+        splitter = StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
+        pairs = pairs_of_units(member, (test for _, test in splitter.split(strata, strata)))
+        for index, (train, _) in enumerate(pairs):
+            if fault := self.untrainable(y, train, "its training set"):
+                raise DataError(f"{where}, fold {index}: {fault}; set fewer folds.")
+        return pairs
+
+    def halves(
+        self, y: LabelArray, *, groups: LabelArray | None, random_state: int
+    ) -> tuple[IntArray, IntArray]:
+        """Draw two disjoint halves of the samples, or of the groups, with equal strata."""
+        unit = "sample" if groups is None else "group"
+        member = number_units(groups, len(y))
+        n_units = int(member.max()) + 1
+        generator = np.random.default_rng(random_state)
+        strata = self.strata(y, member, -(-n_units // _STRATA))
+        for _ in range(_MOST_DRAWS):  # a class of few groups can be missing from a half
+            units = draw_halves_of_units(strata, generator)
+            first, second = (np.flatnonzero(np.isin(member, half)) for half in units)
+            if not any(len(self.missing(y, half)) for half in (first, second)):
+                return first.astype(np.int64), second.astype(np.int64)
+        raise DataError(
+            f"{_MOST_DRAWS} random divisions of the {n_units} {unit}s into halves all lack a class"
+            f" or label in one half; run a study without the rarest one, or with more {unit}s."
+        )
+
     def to_json(self) -> str:
         """Describe the target by a value that JSON can hold."""
         return self.kind
@@ -131,7 +209,10 @@ def target_from_json(description: Any) -> Target:
 
 def target_of(y: LabelArray) -> Target:
     """Return the target whose stored form y has: y must be that of a data set, or rows of it."""
-    return next(target for target in reversed(_KINDS.values()) if target.holds(y))
+    for target in reversed(_KINDS.values()):
+        if target.holds(y):
+            return target
+    raise DataError(f"y of dtype {y.dtype} and shape {y.shape} is not what a data set stores.")
 
 
 def choose_target(y: LabelArray, asked: Target | str | None, where: str) -> Target:

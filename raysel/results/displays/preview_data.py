@@ -19,9 +19,9 @@ from raysel.core.files import write_result
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import open_npz
 from raysel.data.layouts import SEPARATOR, Layout
+from raysel.data.targets import quantile_strata
 from raysel.data.task_blocks import blocks_of, parts_of
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.splitters import quantile_strata
 from raysel.results.displays.data import Images, Ranges
 from raysel.results.displays.display import DividedDisplay
 from raysel.results.numbers import StudyNumbers

@@ -20,8 +20,8 @@ from sklearn.neighbors import NearestNeighbors
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR
+from raysel.data.targets import quantile_strata
 from raysel.data.task_blocks import parts_of
-from raysel.evaluation.splitters import quantile_strata
 
 #: Largest number of samples whose neighbours are searched; of more, as many are drawn.
 MOST_QUERIES = 5000
