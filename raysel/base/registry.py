@@ -18,7 +18,7 @@ from typing import Any
 from raysel.base.adapter import ScikitLearnMethod, wrapped_capabilities
 from raysel.base.estimator import Capabilities, Estimator
 from raysel.core.errors import ConfigError, suggestion
-from raysel.core.plugins import import_dotted, load_plugin, plugin_names, warn_of_clash
+from raysel.core.plugins import import_dotted, is_imported, load_plugin, plugin_names, warn_of_clash
 from raysel.data.layouts import Layout
 from raysel.data.targets import QUANTITIES
 
@@ -178,16 +178,8 @@ def method_of_target(name: str, target: str) -> str:
 
 
 def imports_code(name: str) -> bool:
-    """Return whether a name is the dotted name of a class outside raysel, scikit-learn and
-    registered packages.
-
-    Such a name is imported only if the user gives it, not if it is read from a study's directory.
-    """
-    return (
-        "." in name
-        and not name.startswith(("raysel.", "sklearn."))
-        and name not in plugin_names(GROUP)
-    )
+    """Whether a method is the user's own code, see `raysel.core.plugins.is_imported`."""
+    return is_imported(name, GROUP)
 
 
 def solver_capabilities(name: str) -> Capabilities:

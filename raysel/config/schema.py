@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -278,6 +278,16 @@ class DatasetConfig(_SamplesConfig):
         return self
 
 
+Method = TypeVar("Method", "SolverConfig", "JudgeConfig")
+
+
+def refuse_parameters_given_twice(section: Method) -> Method:
+    """Check that no parameter of a solver or judge is both fixed and searched."""
+    if both := sorted(set(section.params) & set(section.space)):
+        raise ValueError(f"{', '.join(both)} stands in `params` and in `space`; keep one")
+    return section
+
+
 class SolverConfig(_Section):
     """Solver, its fixed parameters and the space that is searched."""
 
@@ -303,11 +313,7 @@ class SolverConfig(_Section):
         """
         return self.name.partition("(")[0]
 
-    @model_validator(mode="after")
-    def _no_parameter_twice(self) -> SolverConfig:
-        if both := sorted(set(self.params) & set(self.space)):
-            raise ValueError(f"{', '.join(both)} stands in `params` and in `space`; keep one")
-        return self
+    _no_parameter_twice = model_validator(mode="after")(refuse_parameters_given_twice)
 
 
 class JudgeConfig(_Section):
@@ -320,18 +326,7 @@ class JudgeConfig(_Section):
     space: dict[str, Annotated[tuple[Parameter, ...], Field(min_length=1)]] = {}
     """Values of its parameters that the inner scores choose from, by name."""
 
-    @property
-    def class_name(self) -> str:
-        """Name of the solver, without the parameters of an estimator that was given as an
-        object.
-        """
-        return self.name.partition("(")[0]
-
-    @model_validator(mode="after")
-    def _no_parameter_twice(self) -> JudgeConfig:
-        if both := sorted(set(self.params) & set(self.space)):
-            raise ValueError(f"{', '.join(both)} stands in `params` and in `space`; keep one")
-        return self
+    _no_parameter_twice = model_validator(mode="after")(refuse_parameters_given_twice)
 
 
 #: What scores the best features, by its short name or as a section.

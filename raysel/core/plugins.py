@@ -23,6 +23,15 @@ def plugin_names(group: str) -> list[str]:
     return sorted(_entry_points(group, tuple(sys.path)))
 
 
+def is_imported(name: str, group: str = "") -> bool:
+    """Whether a name is a dotted one of code outside raysel, scikit-learn and a group's packages.
+
+    Such a name is imported only if the user gives it, not if it is read from a study's directory.
+    """
+    is_outside = "." in name and not name.startswith(("raysel.", "sklearn."))
+    return is_outside and not (group and name in plugin_names(group))
+
+
 def plugin_targets(group: str) -> list[str]:
     """List the objects that other packages register in an entry point group, without importing
     them.

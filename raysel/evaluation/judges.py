@@ -156,11 +156,3 @@ def judge_class(name: str, key: str = "evaluation.estimator") -> type[Any]:
             " style."
         )
     return judge
-
-
-def is_imported(name: str) -> bool:
-    """Return whether a name is the dotted name of code outside raysel and scikit-learn.
-
-    Such a name is imported only if the user gives it, not if it is read from a study's directory.
-    """
-    return "." in name and not name.startswith(("raysel.", "sklearn."))

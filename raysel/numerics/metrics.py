@@ -367,19 +367,6 @@ def is_of_quantities(name: str) -> bool:
     return name in get_scorer_names() and _of_scikit_learn(name).targets == _QUANTITIES
 
 
-def is_imported(name: str) -> bool:
-    """Return whether a name is the dotted name of code outside raysel, scikit-learn and registered
-    packages.
-
-    Such a name is imported only if the user gives it, not if it is read from a study's directory.
-    """
-    return (
-        "." in name
-        and not name.startswith(("raysel.", "sklearn."))
-        and name not in plugin_names(GROUP)
-    )
-
-
 @cache
 def _of_scikit_learn(name: str) -> Metric:
     return _of_scorer(name, get_scorer(name))
@@ -490,7 +477,7 @@ def check_metric(
     chosen, target = metric(name, key), target_of(y)
     if target not in chosen.targets:
         raise ConfigError(
-            f"{key}: {name} is for {_listed(chosen.targets)}, and {_described(y, of)};"
+            f"{key}: {name} is for {_name_targets(chosen.targets)}, and {_described(y, of)};"
             f" {_instead(name, target)}"
         )
     if name in METRICS:
@@ -532,7 +519,7 @@ _NAMES: Mapping[Target, str] = {
 }
 
 
-def _listed(targets: frozenset[Target]) -> str:
+def _name_targets(targets: frozenset[Target]) -> str:
     if targets == _CLASSES:
         return "one label a sample"
     return " or ".join(words for target, words in _NAMES.items() if target in targets)

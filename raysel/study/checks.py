@@ -13,6 +13,7 @@ from raysel.config.preparation import dotted_steps
 from raysel.config.schema import EvaluationConfig, JudgeConfig, StudyConfig
 from raysel.core.arrays import BoolArray, IntArray
 from raysel.core.errors import ConfigError, DataError
+from raysel.core.plugins import is_imported
 from raysel.data.dataset import Dataset
 from raysel.data.formats.nifti import load_nibabel
 from raysel.data.preparation.preparation import Preparation
@@ -20,11 +21,10 @@ from raysel.data.scaling import make_scaler
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import CLASSES, QUANTITIES
 from raysel.evaluation.judges import ALPHAS, KNN, LINEAR_SVM, NATIVE, RIDGE, Judge, judge_class
-from raysel.evaluation.judges import is_imported as is_imported_judge
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.training import set_parameters
+from raysel.numerics.metrics import GROUP as METRICS
 from raysel.numerics.metrics import check_metric, metric
-from raysel.numerics.metrics import is_imported as is_imported_metric
 from raysel.study.inspection.parts import parts
 
 #: Largest absolute value whose squares, and their sums, can be computed.
@@ -112,7 +112,7 @@ def imported_code(config: StudyConfig) -> list[tuple[str, str]]:
     They are imported only if the user gives them, not if only a study's directory does.
     """
     names = [("solver.name", config.solver.name)] if imports_code(config.solver.name) else []
-    if is_imported_judge(config.evaluation.estimator_name):
+    if is_imported(config.evaluation.estimator_name):
         names.append(("evaluation.estimator", config.evaluation.estimator_name))
     names += [
         ("dataset.prepare", name)
@@ -123,7 +123,10 @@ def imported_code(config: StudyConfig) -> list[tuple[str, str]]:
         names += [
             ("dataset.tasks", name) for name in dotted_steps(task.prepare) if imports_code(name)
         ]
-    return [*names, *((key, name) for key, name in metrics_of(config) if is_imported_metric(name))]
+    return [
+        *names,
+        *((key, name) for key, name in metrics_of(config) if is_imported(name, METRICS)),
+    ]
 
 
 def metrics_of(config: StudyConfig) -> list[tuple[str, str]]:
