@@ -93,13 +93,17 @@ def markdown_text(text: str) -> str:
     return _OF_MARKDOWN.sub(r"\\", escaped(text))
 
 
-def listed(names: Iterable[object], most: int = 12) -> str:
-    """Return names as text, the first of many with their number."""
+def listed(names: Iterable[object], most: int = 12, rest: str = ", ... ({n_all} in all)") -> str:
+    """Return names as text, of more than `most` the first ones and the `rest`.
+
+    The rest may count all of them as ``{n_all}``, and those that are left out as ``{n_more}``.
+    """
     every = [str(name) for name in names]
     shown = [name if name.isprintable() and name else repr(name) for name in every[:most]]
-    return (", ".join(shown) or "nothing") + (
-        f", ... ({len(every)} in all)" if len(every) > most else ""
-    )
+    text = ", ".join(shown) or "nothing"
+    if len(every) <= most:
+        return text
+    return text + rest.format(n_all=len(every), n_more=len(every) - most)
 
 
 def mean_and_sd(mean: float, sd: float = math.nan) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from raysel.config.plain_data import OWN_DATA
 from raysel.core.arrays import FloatArray
 from raysel.core.files import instance_of, parse_json, write_text_atomically
 from raysel.core.printing import listed, quoted
@@ -181,17 +180,6 @@ def data_facts(
         yield "reader", note
 
 
-def data_name(dataset: Mapping[str, Any], default: str) -> str:
-    """Return the name of a study's data: the names of the files without their folders, the
-    source, or "own samples".
-    """
-    paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [
-        dataset.get("path")
-    ]
-    names = ", ".join(Path(path).name for path in paths if path)
-    return "own samples" if names == OWN_DATA else names or dataset.get("source") or default
-
-
 def _quantities(data: Dataset) -> list[tuple[str, float, float, float, float]]:
     columns = data.y.reshape(data.n_samples, -1).T
     names = data.label_names or (data.label or "y",)
@@ -209,7 +197,7 @@ def format_quantities(preview: Preview) -> str:
         f" {sd:.3g}"
         for name, low, mean, high, sd in preview.quantities
     ]
-    return _listed(shown)
+    return _list_names(shown)
 
 
 def format_classes(preview: Preview) -> str:
@@ -219,7 +207,7 @@ def format_classes(preview: Preview) -> str:
         for name, count in zip(preview.classes, preview.counts, strict=True):
             by_task.setdefault(name.partition(SEPARATOR)[0], []).append(count)
         shown = [f"{task} {len(sizes)} ({_each(sizes)})" for task, sizes in by_task.items()]
-        return f"{len(preview.classes)}: {_listed(shown)}"
+        return f"{len(preview.classes)}: {_list_names(shown)}"
     pairs = list(zip(preview.classes, preview.counts, strict=True))
     equal = len(set(preview.counts)) == 1
     named = [quoted(name) if equal else f"{quoted(name)} ({count})" for name, count in pairs]
@@ -228,7 +216,7 @@ def format_classes(preview: Preview) -> str:
         if preview.n_unlabelled
         else ""
     )
-    return f"{len(named)}, {_each(preview.counts)}: {_listed(named)}{without}"
+    return f"{len(named)}, {_each(preview.counts)}: {_list_names(named)}{without}"
 
 
 def values_of_features(preview: Preview) -> str:
@@ -371,7 +359,8 @@ def _left_out(dataset: Mapping[str, Any]) -> Iterator[str]:
         for key, what in _LEFT_OUT.items():
             beside = confounds_of(section) if key == "drop" else []  # which are read
             if names := [name for name in section.get(key) or () if name not in beside]:
-                yield f"{of}{what} {_listed([quoted(str(name)) for name in names])} (dataset.{key})"
+                shown = _list_names([quoted(str(name)) for name in names])
+                yield f"{of}{what} {shown} (dataset.{key})"
 
 
 def _each(counts: Sequence[int]) -> str:
@@ -379,9 +368,8 @@ def _each(counts: Sequence[int]) -> str:
     return f"{number_range(counts, ' to ')} sample{plural} each"
 
 
-def _listed(items: Sequence[str], most: int = _MOST_CLASSES) -> str:
-    more = f" and {len(items) - most} more" if len(items) > most else ""
-    return f"{', '.join(items[:most])}{more}"
+def _list_names(items: Sequence[str]) -> str:
+    return listed(items, _MOST_CLASSES, " and {n_more} more")
 
 
 def _value(value: Any) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from raysel.core.printing import listed
+
 #: Marks between thousands beside the point or comma: apostrophes, blanks, no-break and narrow
 #: no-break blanks.
 _MARKS = "'\u2019 \u00a0\u202f"
@@ -78,15 +80,10 @@ class Written:
         found = {f"the sign {sign} is": columns for sign, columns in self.units.items()}
         found |= {"marks between thousands are": self.thousands} if self.thousands else {}
         return tuple(
-            f"{what} left out of the numbers in {_listed(columns, names)}"
+            f"{what} left out of the numbers in"
+            f" {listed([names[i] for i in columns], _MOST_NAMED, ' and {n_more} more columns')}"
             for what, columns in found.items()
         )
-
-
-def _listed(columns: list[int], names: list[str]) -> str:
-    named = ", ".join(names[i] for i in columns[:_MOST_NAMED])
-    more = len(columns) - _MOST_NAMED
-    return f"{named} and {more} more columns" if more > 0 else named
 
 
 def with_numbers(table: Any, decimal: str) -> Written:

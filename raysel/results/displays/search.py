@@ -18,7 +18,7 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
 from raysel.core.arrays import FloatArray, IntArray
-from raysel.core.printing import short
+from raysel.core.printing import listed, short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import FINAL
 from raysel.results.displays import drawing
@@ -91,11 +91,10 @@ class SearchSurface(StudyDisplay):
     @property
     def caption(self) -> str:
         others = [name for name in varying_parameters(self.tried) if name not in self.shown]
-        best = (
-            f", the best over {_listed(others)}, which explain less of the score's variance"
-            if others
-            else ""
-        )
+        best = ""
+        if others:
+            named = listed([short(name, 30) for name in others], 6, " and others")
+            best = f", the best over {named}, which explain less of the score's variance"
         over = (
             "mean over the inner folds, one line a fold"
             if self._by_fold
@@ -393,9 +392,3 @@ def _best(tried: Sequence[TriedConfiguration]) -> TriedConfiguration:
 
 def _label(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, (float, np.floating)) else short(str(value), 14)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(short(name, 30) for name in names[:6]) + (
-        " and others" if len(names) > 6 else ""
-    )

@@ -12,6 +12,7 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray, IntArray, is_quantity
 from raysel.core.errors import DataError, suggestion
+from raysel.core.printing import listed
 from raysel.data.dataset import Dataset
 from raysel.data.formats.survival import times_of_events
 from raysel.study.inspection.label_columns import LabelColumn, NearLabel, label_columns, near_labels
@@ -189,9 +190,10 @@ def _message(findings: Findings, dataset: Dataset, leaks: dict[int, str]) -> str
     where, key = dataset.name, "dataset"
     if part.task is not None:
         where, key = f"{where}, task {part.task}", "dataset.tasks"
-    listed = f"[{_listed([name if _PLAIN.fullmatch(name) else repr(name) for name in names])}]"
+    plain = [name if _PLAIN.fullmatch(name) else repr(name) for name in names]
+    columns = f"[{listed(plain, _NAMED, ', ...')}]"
     one = len(leaks) == 1
-    drop = f"list {'it' if one else 'them'} in {key}.drop: {listed}"
+    drop = f"list {'it' if one else 'them'} in {key}.drop: {columns}"
     if not part.named:
         drop = f"remove {'it' if one else 'them'} from the file"
     relations = [findings.by_label[column] for column in leaks if column in findings.by_label]
@@ -203,7 +205,3 @@ def _message(findings: Findings, dataset: Dataset, leaks: dict[int, str]) -> str
         f" {'it is a feature' if one else 'they are features'} all the same, list"
         f" {'it' if one else 'them'} in {key}.keep."
     )
-
-
-def _listed(names: Collection[str]) -> str:
-    return ", ".join(list(names)[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
