@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from raysel.config.plain_data import OWN_DATA
 from raysel.core.printing import markdown_text, mean_and_sd
 from raysel.data.layouts import layout_from_json
 from raysel.evaluation.records import RefitRecord
@@ -289,7 +288,7 @@ def _question(study: StudyRecord) -> str:
     size = f"{study.n_samples} samples x {_n_features(study)} features"
     by = "its own prediction" if estimator == "native" else f"{estimator} on its best features"
     at = "" if estimator == "native" else f", {_which_number(study, scored.get('n_features', ()))}"
-    data, method = markdown_text(dataset_name(study)), markdown_text(solver)
+    data, method = markdown_text(study.data_name), markdown_text(solver)
     return (
         f"Which features of `{data}` ({size}) tell its classes apart, and how well do they on"
         f" samples that no choice has seen? Method `{method}`; score: {study.metric} of {by}{at}."
@@ -380,17 +379,6 @@ def _fold_row(record: RefitRecord, page: str) -> str:
     size = f" at {record.n_features} features" if record.position is not None else ""
     score = "no test score" if record.test_score is None else f"test {record.test_score:.3f}"
     return f"- {name}: {score}{size}, inner {record.inner_score:.3f} ({markdown_text(record.name)})"
-
-
-def dataset_name(study: StudyRecord) -> str:
-    """Return the name of a study's data: the built-in set, the file's name, the tasks' names, or
-    own samples.
-    """
-    data = study.config.get("dataset", {})
-    if data.get("tasks"):
-        return " + ".join(str(task["name"]) for task in data["tasks"])
-    file = str(data.get("path") or "").replace("\\", "/").rpartition("/")[2]
-    return "own samples" if file == OWN_DATA else str(file or data.get("source") or "data")
 
 
 def _here(page: str) -> str:

@@ -24,7 +24,6 @@ from raysel.tracking.mlflow_notes import (
     NOTE,
     all_studies_tag,
     comparison_note,
-    dataset_name,
     experiment_note,
     final_note,
     note_tags,
@@ -196,7 +195,7 @@ class StudyRuns:
 
     def _dataset(self) -> tuple[str, str]:
         """Name and digest of the data set."""
-        return dataset_name(self._study), self._study.data_hash[:_DIGEST_LENGTH]
+        return self._study.data_name, self._study.data_hash[:_DIGEST_LENGTH]
 
     def _end(self, record: EndRecord, settle: bool) -> None:
         view = end_view(self._study, self._directory, record)

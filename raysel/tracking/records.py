@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from raysel.config import config_from_dict
+from raysel.config.plain_data import OWN_DATA
 from raysel.core.credentials import keep_all_credentials
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import instance_of
@@ -86,6 +87,17 @@ class StudyRecord:
     #: ``"dataset.path"``, or ``"dataset.tasks.faces.path"`` for a task; empty if they were not
     #: recorded.
     data_files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def data_name(self) -> str:
+        """Name of the data: of the tasks, of the file, of the built-in set, or own samples."""
+        dataset = self.config.get("dataset", {})
+        if tasks := dataset.get("tasks"):
+            return " + ".join(str(task["name"]) for task in tasks)
+        file = str(dataset.get("path") or "").replace("\\", "/").rpartition("/")[2]
+        if file == OWN_DATA:
+            return "own samples"
+        return str(file or dataset.get("source") or "data")
 
     @property
     def choose_n(self) -> ChooseN:

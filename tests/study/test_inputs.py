@@ -20,7 +20,6 @@ import raysel
 from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.data.loading import load_dataset, save_dataset
 from raysel.execution.serial import SerialExecutor
-from raysel.results import description
 from raysel.run import course as runner
 from raysel.run import members
 from raysel.run.api import prepare_comparison, prepare_study
@@ -413,14 +412,6 @@ def test_a_full_disk_and_a_taken_place_are_refused_as_of_any_study(tmp_path, dig
     ):
         run_own(without_data(), tmp_path / "full", X=X, y=y)
     assert {file.name for file in (tmp_path / "full").iterdir()} <= {".lock"}
-
-
-def test_samples_in_memory_are_not_called_by_the_file_that_holds_them():
-    assert (
-        description.data_name({"path": "runs/study/data.arrow", "scaling": "unit"}, "few")
-        == "own samples"
-    )
-    assert description.data_name({"path": "runs/faces.npz"}, "few") == "faces.npz"
 
 
 def test_columns_of_different_units_are_brought_to_one_scale_unless_the_user_says_otherwise(

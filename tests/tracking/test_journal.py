@@ -363,3 +363,14 @@ def test_the_last_study_is_found_without_parsing_other_records(tmp_path):
     path.write_bytes(b'{"kind":"end"}\n')
     with pytest.raises(DirectoryError, match="has no record of a study"):
         last_study(path)
+
+
+def test_samples_in_memory_are_not_called_by_the_file_that_holds_them():
+    named = {
+        "own samples": {"path": "runs/study/data.arrow", "scaling": "unit"},
+        "faces.npz": {"path": "runs/faces.npz"},
+        "digits": {"source": "digits"},
+        "orl + umist": {"tasks": [{"name": "orl", "path": "a.npz"}, {"name": "umist"}]},
+    }
+    for name, dataset in named.items():
+        assert dataclasses.replace(STUDY, config={"dataset": dataset}).data_name == name

@@ -44,7 +44,7 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
 
 def _data_facts(result: StudyResult, preview: Preview | None) -> Iterator[tuple[str, str]]:
     study, dataset, names = result.stored.study, result.config["dataset"], result.feature_names
-    name = short(description.data_name(dataset, result.name), 120)
+    name = short(study.data_name, 120)
     yield "Data", f"{name}: {study.n_samples} samples x {len(names)} features"
     groups = result.config["cv"].get("groups")
     for term, text in description.data_facts(preview, dataset, result.layout, names, groups):

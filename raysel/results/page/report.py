@@ -11,7 +11,7 @@ from raysel.core import __version__
 from raysel.core.errors import StudyError
 from raysel.core.files import write_result
 from raysel.core.printing import short
-from raysel.results import description, texts
+from raysel.results import texts
 from raysel.results.description import Preview
 from raysel.results.export import command_again
 from raysel.results.page import contents, findings, procedure
@@ -62,7 +62,7 @@ def page_of(result: StudyResult) -> Page:
         cite(result),
     ]
     study, config = result.stored.study, result.config
-    name = short(description.data_name(config["dataset"], result.name), 80)
+    name = short(study.data_name, 80)
     size = f"{study.n_samples} samples, {result.facts.n_features} features"
     started, version = (
         time.strftime("%Y-%m-%d", time.gmtime(study.started)),
