@@ -1,8 +1,6 @@
 """raysel: which features matter, and how far to trust the answer."""
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from raysel.core import __version__
@@ -80,19 +78,6 @@ __all__ = [
     "smml_path",
     "stability_selection",
 ]
-
-
-class _Package(ModuleType):
-    """Package whose function `audit` is not hidden by the module of the command ``python -m
-    raysel.audit``.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -43,20 +43,7 @@ from typing import Any
 PRESENTING = (
     *("results", "cli", "tracking/mlflow_view.py"),
     *("display", "comparison"),  # packages until version 0.7
-    *(
-        f"{name}.py"
-        for name in (
-            "tune",
-            "init",
-            "select",
-            "compare",
-            "stability",
-            "permute",
-            "report",
-            "trust",
-            "upload",
-        )
-    ),
+    *("tune.py", "select.py"),
 )
 #: Names of the classes that hold the configuration of a study.
 CARRIERS = {"StudyConfig", "Study"}

@@ -25,7 +25,7 @@ ORDER = [
     {"execution", "results"},
     {"run"},
     {"testing", "cli"},
-    {"raysel"},  # the public names and `python -m raysel.NAME`
+    {"raysel"},  # the public names and `python -m raysel`
 ]
 LAYERS = {name: layer for layer, names in enumerate(ORDER) for name in names}
 #: Libraries that these packages or modules only import.

@@ -75,14 +75,14 @@ FAST = {
 }
 # Commands on finished studies; STUDY is the directory.
 FURTHER = {
-    "digits-compare": ["raysel.compare STUDY"],
+    "digits-compare": ["raysel compare STUDY"],
     "umist-smr": [
-        "raysel.permute STUDY --permutations 5",
-        "raysel.stability STUDY --subsamples 10",
+        "raysel permute STUDY --permutations 5",
+        "raysel stability STUDY --subsamples 10",
     ],
     "wine": [
-        "raysel.stability STUDY --subsamples 10",
-        "raysel.permute STUDY --permutations 3 --retune",
+        "raysel stability STUDY --subsamples 10",
+        "raysel permute STUDY --permutations 3 --retune",
     ],
 }
 

@@ -19,7 +19,7 @@ def _print_uncaught(
 
 
 def _is_command() -> bool:
-    """Return whether this process is ``raysel`` or ``python -m raysel.NAME``, not another
+    """Return whether this process is ``raysel`` or ``python -m raysel``, not another
     program that calls one.
     """
     program = sys.modules["__main__"]

@@ -13,11 +13,11 @@ JOINED = "raysel-comparison"
 
 _INIT_EXAMPLES = """\
 examples:
-  python -m raysel.init table.csv                      writes table-study.yaml
-  python -m raysel.init table.csv --label diagnosis    the labels are in the column diagnosis
-  python -m raysel.init faces.mat -o faces.yaml
-  python -m raysel.init images/                        a folder with one folder of images for each class
-  python -m raysel.init X.npy --labels y.npy
+  python -m raysel init table.csv                      writes table-study.yaml
+  python -m raysel init table.csv --label diagnosis    the labels are in the column diagnosis
+  python -m raysel init faces.mat -o faces.yaml
+  python -m raysel init images/                        a folder with one folder of images for each class
+  python -m raysel init X.npy --labels y.npy
 """
 _SELECT_EXAMPLES = """\
 examples:

@@ -1,6 +1,4 @@
-"""The command ``raysel`` and its subcommands, which ``python -m`` also runs alone; credentials
-are hidden first.
-"""
+"""The command ``raysel`` and its subcommands; credentials are hidden first."""
 
 from __future__ import annotations
 
@@ -59,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def main_of(name: str) -> Callable[..., int]:
-    """Return the function that runs one command alone, as ``python -m raysel.NAME`` does."""
+    """Return the function that runs one command alone, as ``python -m raysel.tune`` does."""
 
     def run(argv: Sequence[str] | None = None) -> int:
         words = words_of(argv)

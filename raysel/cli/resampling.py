@@ -62,7 +62,7 @@ def _run(
             with working_folder(arguments.study, [progress], new=False) as path:
                 result = compute(path, overrides=arguments.set, progress=progress, **given)
         except KeyboardInterrupt:
-            again = f"python -m raysel.{command} {shlex.join(arguments.words)}"
+            again = f"python -m raysel {command} {shlex.join(arguments.words)}"
             Terminal(stderr=True).print(
                 f"stopped. The {unit} that had ended are kept; resume with: {again}"
             )

@@ -385,7 +385,7 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
     "model_not_trusted": (
         (
             "model.skops is not trusted, as this account's key has not signed it: to use it, run"
-            " python -m raysel.trust STUDY_DIR."
+            " python -m raysel trust STUDY_DIR."
         ).format
     ),
     "no_final_model": (

@@ -437,6 +437,6 @@ def read_stability_selection(
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DirectoryError(
-            f"{folder} cannot be read as a stability selection: {error}. Run raysel.stability"
+            f"{folder} cannot be read as a stability selection: {error}. Run raysel stability"
             " again, or remove it."
         ) from error

@@ -743,10 +743,10 @@ def open_checks(facts: Facts, place: str) -> list[tuple[str, str]]:
             "Stability selection (how often each feature is selected on random halves of the"
             " samples, with a bound on the number of false selections)"
         )
-        checks.append((what, f"python -m raysel.stability {place}"))
+        checks.append((what, f"python -m raysel stability {place}"))
     if facts.permutation_test is None:
         what = (
             "The permutation test (how often a score as high is reached where labels mean nothing)"
         )
-        checks.append((what, f"python -m raysel.permute {place} --permutations 200"))
+        checks.append((what, f"python -m raysel permute {place} --permutations 200"))
     return checks

@@ -203,7 +203,7 @@ def open_study(path: str | Path, *, trust: bool = False) -> StudyResult:
         place = shown_place(path)
         raise DirectoryError(
             f"{place} holds a comparison of several studies; give the folder of one of its members"
-            f" ({folders}), or print it by python -m raysel.compare {shlex.quote(place)}"
+            f" ({folders}), or print it by python -m raysel compare {shlex.quote(place)}"
             " (open_comparison in Python)."
         )
     return StudyResult.open(folder, trust=trust)
@@ -239,8 +239,8 @@ def open_comparison(path: str | Path, *, trust: bool = False) -> ComparisonResul
     if directory.journal.exists() and not directory.members.exists():
         place = shown_place(path)
         raise DirectoryError(
-            f"{place} holds no comparison but one study; its report is written by python -m"
-            f" raysel.report {shlex.quote(place)} (open_study in Python opens it)."
+            f"{place} holds no comparison but one study; its report is written by"
+            f" python -m raysel report {shlex.quote(place)} (open_study in Python opens it)."
         )
     return ComparisonResult.open(folder, trust=trust)
 

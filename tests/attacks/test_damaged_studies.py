@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_studies import raw_config, streams_of, write_digits
 
-from raysel import open_study, permute, stability, tune
+from raysel import open_study, tune
+from raysel.cli.main import main as run_command
 from raysel.core.errors import DirectoryError
 from raysel.tracking.directory import StudyDirectory
 
@@ -34,8 +35,8 @@ def finished(tmp_path_factory):
     config.write_text(yaml.safe_dump(raw), encoding="utf-8")
     study = folder / "study"
     assert tune.main([str(config), "--output", str(study), "--quiet"]) == 0
-    for command, option in ((permute, "--permutations"), (stability, "--subsamples")):
-        assert command.main([str(study), option, FEW[option], "--executor", "serial"]) == 0
+    for command, option in (("permute", "--permutations"), ("stability", "--subsamples")):
+        assert run_command([command, str(study), option, FEW[option], "--executor", "serial"]) == 0
     return study
 
 

@@ -12,7 +12,8 @@ import pytest
 from attack_studies import change_journal, copied, write_journal
 
 import raysel
-from raysel import compare, permute, report, select, stability, tune
+from raysel import select, tune
+from raysel.cli.main import main as run_command
 from raysel.core.errors import DirectoryError, RayselError
 from raysel.core.files import atomic_write
 from raysel.results.comparison.rows import OuterFolds
@@ -24,9 +25,9 @@ DOORS = {
     "tune --resume": lambda path: tune.main(["--resume", path]),
     "tune --replay": lambda path: tune.main(["--replay", path]),
     "select": lambda path: select.main([path]),
-    "report": lambda path: report.main([path]),
-    "stability": lambda path: stability.main([path, "--executor", "serial"]),
-    "permute": lambda path: permute.main([path, "--executor", "serial"]),
+    "report": lambda path: run_command(["report", path]),
+    "stability": lambda path: run_command(["stability", path, "--executor", "serial"]),
+    "permute": lambda path: run_command(["permute", path, "--executor", "serial"]),
 }
 
 
@@ -149,11 +150,11 @@ def test_a_member_that_is_a_path_or_a_link_is_refused(stranger, tmp_path, capfd)
 
     for folder in ("../study", str(stranger), "..", "a/b"):
         write(folder)
-        assert compare.main([str(comparison)]) == 2
+        assert run_command(["compare", str(comparison)]) == 2
         assert "is not the name of a member's folder" in capfd.readouterr().err
     (comparison / "linked").symlink_to(stranger)
     write("linked")
-    assert compare.main([str(comparison)]) == 2
+    assert run_command(["compare", str(comparison)]) == 2
     assert "linked is a symbolic link" in capfd.readouterr().err
     (comparison / "members.json").unlink()
     (comparison / "members.json").symlink_to(stranger / "config.yaml")

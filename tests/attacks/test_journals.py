@@ -10,7 +10,7 @@ import pytest
 from attack_studies import change_journal, lines_of, write_journal
 
 import raysel
-from raysel import report, select
+from raysel.cli.main import main as run_command
 from raysel.core.errors import DataError, DirectoryError, RayselError
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import journal_lines, open_journal
@@ -49,8 +49,8 @@ def test_a_line_that_no_study_writes_is_named(stranger, name, capfd):
     with (stranger / "journal.jsonl").open("a") as journal:
         journal.write(f"{line}\n")
     number = len((stranger / "journal.jsonl").read_text().splitlines())
-    for command in (select, report):
-        assert command.main([str(stranger)]) == 2
+    for command in ("select", "report"):
+        assert run_command([command, str(stranger)]) == 2
         err = capfd.readouterr().err
         assert message in err
         assert f"line {number}" in err
@@ -214,9 +214,9 @@ def test_forged_files_beside_the_journal_get_a_message_or_are_left_out(stranger)
     for name in ("preview.json", "preview.npz", "mean_sample.npy"):
         (stranger / name).write_text("[" * 10**5)
     (stranger / "model_example.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + header + b"\n")
-    assert report.main([str(stranger)]) == 0
+    assert run_command(["report", str(stranger)]) == 0
     (stranger / "mean_sample.npy").write_bytes((stranger / "model_example.npy").read_bytes())
-    assert report.main([str(stranger)]) == 0
+    assert run_command(["report", str(stranger)]) == 0
     for folder, name in (("stability", "stability_selection"), ("permutation", "permutation_test")):
         (stranger / folder).mkdir()
         (stranger / folder / "result.json").write_text("[" * 10**5)

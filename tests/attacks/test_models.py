@@ -28,9 +28,9 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.svm import SVR
 
 import raysel
-from raysel import report, select
 from raysel.base.model_types import trusted_types
 from raysel.base.models import foreign_nodes, load_model, save_model
+from raysel.cli.main import main as run_command
 from raysel.core.errors import DataError
 from raysel.core.trust import hash_file, is_trusted
 from raysel.data.scaling import UnitScaler
@@ -133,7 +133,7 @@ def test_a_forged_model_in_a_study_is_not_opened(forged, stranger, opened):
     (stranger / "model.skops").write_bytes(skops.io.dumps(forged()))
     opened.clear()
     for load in (load_model, lambda path: raysel.open_study(path).model):
-        with pytest.raises(DataError, match=r"raysel\.trust .*study, or give trust=True"):
+        with pytest.raises(DataError, match=r"raysel trust .*study, or give trust=True"):
             load(stranger)
     assert opened == []
     assert isinstance(load_model(stranger, trust=True), BaseEstimator)
@@ -196,11 +196,11 @@ def test_no_changed_model_file_of_hundreds_is_opened(stranger, honest, opened, c
     assert study.summary().equals(expected.summary())
     assert study.test_scores == expected.test_scores
     opened.clear()  # the plan's and the report's own arrays
-    for command in (select, report):
-        assert command.main([str(stranger)]) == 0
+    for command in ("select", "report"):
+        assert run_command([command, str(stranger)]) == 0
         out, err = capsys.readouterr()
         assert "model.skops is not trusted" in out + err
-        assert "python -m raysel.trust STUDY_DIR" in " ".join((out + err).split())
+        assert "python -m raysel trust STUDY_DIR" in " ".join((out + err).split())
     assert "loads" not in opened
 
 

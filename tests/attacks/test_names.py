@@ -19,7 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 import raysel
-from raysel import report, select
+from raysel import select
+from raysel.cli.main import main as run_command
 from raysel.cli.summary import print_path
 from raysel.core.errors import DataError, RayselError
 from raysel.core.files import write_result
@@ -93,7 +94,7 @@ def test_a_study_with_evil_names_is_selected_and_reported(stranger, capfd):
     assert select.main([str(stranger), "--top", "20", "--names"]) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert report.main([str(stranger)]) == 0
+        assert run_command(["report", str(stranger)]) == 0
     out, err = capfd.readouterr()
     assert not OBEYED.search(out + err)
     page = (stranger / "report.html").read_text(encoding="utf-8")

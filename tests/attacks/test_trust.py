@@ -14,7 +14,8 @@ from attack_studies import copied
 from small_studies import NoUpload, raw_config, write_digits
 
 import raysel
-from raysel import select, trust
+from raysel import select
+from raysel.cli.main import main as run_command
 from raysel.config import config_from_dict
 from raysel.core.errors import DataError
 from raysel.core.trust import TRUST_KEY, is_trusted, key_file
@@ -42,13 +43,13 @@ def test_the_command_shows_what_the_study_is_and_signs_all_its_models(foreign, c
     assert len(models) > 3
     digests = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in models}
     assert not any(map(is_trusted, models))
-    assert trust.main([str(study)]) == 0
+    assert run_command(["trust", str(study)]) == 0
     told = "".join(words(capsys).split())
     assert all(text in told for text in ("smr,finished", "64features", *digests.values()))
     assert all(map(is_trusted, models))
     assert digests == {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in models}
     raysel.open_study(study).model.predict(np.zeros((1, 64)))
-    assert trust.main([str(study)]) == 0
+    assert run_command(["trust", str(study)]) == 0
     assert "are trusted already" in words(capsys)
 
 
@@ -60,19 +61,19 @@ def test_at_a_terminal_it_asks_and_the_end_of_the_input_is_a_no(
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any output for a terminal
     monkeypatch.setattr("sys.stdin", io.StringIO(answer))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    assert trust.main([str(study)]) == status
+    assert run_command(["trust", str(study)]) == status
     assert ("nothing was signed" in words(capsys)) == bool(status)
     assert is_trusted(study / "model.skops") != bool(status)
 
 
 def test_one_model_file_is_trusted_and_what_is_no_study_is_refused(foreign, tmp_path, capsys):
     study, _ = foreign
-    assert trust.main([str(study / "folds/outer0.skops")]) == 0
+    assert run_command(["trust", str(study / "folds/outer0.skops")]) == 0
     raysel.open_study(study).fold_model("outer0")
-    with pytest.raises(DataError, match=rf"python -m raysel\.trust {study},"):
+    with pytest.raises(DataError, match=rf"python -m raysel trust {study},"):
         raysel.open_study(study).fold_model("outer1")
     for place in (tmp_path / "nowhere", tmp_path):
-        assert trust.main([str(place)]) == 2
+        assert run_command(["trust", str(place)]) == 2
         assert "Give the directory of a study" in words(capsys)
 
 
@@ -86,7 +87,7 @@ def test_a_model_that_changes_while_it_is_shown_is_not_signed(foreign, monkeypat
         return found
 
     monkeypatch.setattr("raysel.cli.trust.hashlib.sha256", changing)
-    assert trust.main([str(study / "model.skops")]) == 2
+    assert run_command(["trust", str(study / "model.skops")]) == 2
     assert "was changed meanwhile" in words(capsys)
     assert not is_trusted(study / "model.skops")
 
@@ -146,10 +147,10 @@ def test_an_account_that_cannot_keep_a_key_is_told_and_keeps_its_models(
     assert any("is not trusted" in remark for remark in result.remarks())
     X = np.random.default_rng(0).normal(size=(5, 64))
     mine = raysel.open_study(folder, trust=True).model.predict(X)
-    assert trust.main([str(folder)]) == 2
+    assert run_command(["trust", str(folder)]) == 2
     assert "the models cannot be signed: the key" in words(capsys)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    assert trust.main([str(folder)]) == 0
+    assert run_command(["trust", str(folder)]) == 0
     np.testing.assert_array_equal(raysel.open_study(folder).model.predict(X), mine)
     assert np.array_equal(
         raysel.open_study(copied(honest, tmp_path / "h"), trust=True).model.predict(X), mine
@@ -174,7 +175,7 @@ def test_a_damaged_model_is_named_and_none_is_signed(damage, foreign, capsys):
                 if not item.filename.endswith(".npy"):
                     other.writestr(item.filename, archive.read(item))
         file.write_bytes(copy.getvalue())
-    assert trust.main([str(study)]) == 2
+    assert run_command(["trust", str(study)]) == 2
     shown = " ".join("".join(capsys.readouterr()).split())
     assert "nothing was signed" in shown
     assert "outer0.skops" in shown.partition("nothing was signed")[2]

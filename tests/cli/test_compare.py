@@ -1,4 +1,4 @@
-"""``python -m raysel.compare``: prints a comparison again, joins those of several data sets,
+"""``python -m raysel compare``: prints a comparison again, joins those of several data sets,
 refuses in a sentence.
 """
 
@@ -21,7 +21,7 @@ from small_comparisons import (
     write_members,
 )
 
-from raysel.compare import main
+from raysel.cli.main import main
 from raysel.tracking.journal import read_journal
 
 FILES = {
@@ -57,7 +57,7 @@ def on_other_data(comparison: Path, folder: Path, scores: dict[str, float]) -> P
 
 
 def test_one_comparison_is_printed_and_written_again(comparison, tmp_path, capsys):
-    assert main([str(comparison)]) == 0
+    assert main(["compare", str(comparison)]) == 0
     out = capsys.readouterr().out
     assert {path.name for path in (comparison / "comparison").iterdir()} == FILES
     assert out.startswith(
@@ -67,7 +67,7 @@ def test_one_comparison_is_printed_and_written_again(comparison, tmp_path, capsy
     assert max(map(len, tables)) <= 100
     for label in MEMBERS:
         assert sum(line.startswith(label + " ") for line in tables) >= 2
-    assert main([str(comparison), "--output", str(tmp_path / "out")]) == 0
+    assert main(["compare", str(comparison), "--output", str(tmp_path / "out")]) == 0
     for name in FILES:
         assert (tmp_path / "out" / name).read_bytes() == (
             comparison / "comparison" / name
@@ -85,7 +85,7 @@ def test_six_data_sets_have_mean_ranks_and_their_tests(comparison, tmp_path, cap
         )
         for i, row in enumerate(table)
     ]
-    assert main([*map(str, folders), "--output", str(tmp_path / "out")]) == 0
+    assert main(["compare", *map(str, folders), "--output", str(tmp_path / "out")]) == 0
     out = capsys.readouterr().out
     statistic, p = stats.friedmanchisquare(*table.T)
     assert f"chi2 = {statistic:.2f}, 2 degrees of freedom, p = {p:.3f}." in out
@@ -115,7 +115,7 @@ def test_six_data_sets_have_mean_ranks_and_their_tests(comparison, tmp_path, cap
     raw = read_members(folders[0])
     raw["members"][2]["label"] = "all cells"
     write_members(folders[0], raw)
-    assert main([*map(str, folders), "--output", str(tmp_path / "fewer")]) == 0
+    assert main(["compare", *map(str, folders), "--output", str(tmp_path / "fewer")]) == 0
     out = capsys.readouterr().out
     assert "all pixels is left out: it is no member of set0." in out
     assert "all cells is left out: it is no member of set1, set2, set3, set4, set5." in out
@@ -134,7 +134,7 @@ def test_six_data_sets_have_mean_ranks_and_their_tests(comparison, tmp_path, cap
     # Below five data sets there are ranks and no test, and no diagram, nor that of more data sets
     # from before.
     (tmp_path / "out").rename(tmp_path / "four")
-    assert main([*map(str, folders[1:5]), "--output", str(tmp_path / "four")]) == 0
+    assert main(["compare", *map(str, folders[1:5]), "--output", str(tmp_path / "four")]) == 0
     out = capsys.readouterr().out
     assert (
         "no Friedman test and no critical-difference diagram: there are 4 data sets, and the tests"
@@ -161,7 +161,7 @@ def test_what_makes_ranks_doubtful_is_said(comparison, tmp_path, capsys):
     ]
 
     def said() -> str:
-        assert main([*map(str, folders), "--output", str(tmp_path / "out")]) == 0
+        assert main(["compare", *map(str, folders), "--output", str(tmp_path / "out")]) == 0
         return capsys.readouterr().out
 
     # Both have the folder's name and read the same file: their paths tell them apart.
@@ -203,7 +203,7 @@ def test_a_member_that_failed_somewhere_is_left_out_with_the_reason(comparison, 
     raw = read_members(folders[1])
     raw["members"][1]["error"] = "Traceback:\nValueError: class 3 is too small"
     write_members(folders[1], raw)
-    assert main([*map(str, folders), "--output", str(tmp_path / "out")]) == 0
+    assert main(["compare", *map(str, folders), "--output", str(tmp_path / "out")]) == 0
     said = "SMR, rank 1 is left out: it has no result in two: ValueError: class 3 is too small."
     assert said in capsys.readouterr().out
     left_out = json.loads((tmp_path / "out" / "manifest.json").read_text())["left_out"]
@@ -212,7 +212,7 @@ def test_a_member_that_failed_somewhere_is_left_out_with_the_reason(comparison, 
 
 def test_what_cannot_be_compared_is_refused_in_a_sentence(comparison, tmp_path, capsys):
     def refusal(*arguments: object) -> str:
-        assert main(list(map(str, arguments))) == 2
+        assert main(["compare", *map(str, arguments)]) == 2
         said = capsys.readouterr().err
         assert said.startswith("error: ")
         assert "Traceback" not in said

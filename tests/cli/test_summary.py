@@ -151,7 +151,7 @@ def test_it_is_short_unless_all_is_asked_for(finished):
     assert [line for line in lines if line in short] == short[:3]
     labels = [line.split()[0] for line in files if line[0] != " "]
     assert labels == ["report", "study", "next", "MLflow"][not finished.directory.report.exists() :]
-    assert f"python -m raysel.stability {finished.path}" in screen.getvalue()
+    assert f"python -m raysel stability {finished.path}" in screen.getvalue()
 
 
 def test_what_the_command_has_noted_on_the_data_is_not_printed_again(finished):

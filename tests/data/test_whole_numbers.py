@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.feather import write_feather
 
-from raysel import init, tune
+from raysel import tune
+from raysel.cli.main import main as run_command
 from raysel.config.schema import DatasetConfig
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
@@ -190,7 +191,7 @@ def test_each_command_says_once_which_features_floats_round(capsys):
     a = np.random.default_rng(0).normal(size=2 * N)
     frame = pd.DataFrame({"a": a, "b": a**2, "count": ids, "label": ["u", "v"] * N})
     frame.to_csv("data.csv", index=False)
-    assert init.main(["data.csv", "--output", "study.yaml"]) == 0
+    assert run_command(["init", "data.csv", "--output", "study.yaml"]) == 0
     assert capsys.readouterr().out.count("'count' holds whole numbers") == 1
     assert tune.main(["study.yaml", "--dry-run"]) == 0
     assert capsys.readouterr().out.count("'count' holds whole numbers") == 1

@@ -209,7 +209,7 @@ def test_a_study_that_another_process_runs_is_opened_as_running(finished, tmp_pa
 
 def test_a_folder_without_a_study_is_refused(finished, tmp_path):
     with pytest.raises(
-        DirectoryError, match=r"holds no comparison but one study; .*raysel.report .*open_study"
+        DirectoryError, match=r"holds no comparison but one study; .*raysel report .*open_study"
     ):
         raysel.open_comparison(finished.path)
     with pytest.raises(

@@ -11,8 +11,9 @@ import pytest
 from small_studies import raw_config, run_offline
 from small_volumes import write_volumes
 
-from raysel import report, select
+from raysel import select
 from raysel.base.models import load_model
+from raysel.cli.main import main as run_command
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import MaskedVolume
@@ -114,7 +115,7 @@ def test_pictures_and_report_of_volumes_over_a_background(volumes, tmp_path):
     )
     result = run_offline(raw, tmp_path / "study")
     head.unlink()  # an opened study needs no data file
-    assert report.main([str(result.path)]) == 0
+    assert run_command(["report", str(result.path)]) == 0
     page = result.directory.report.read_text(encoding="utf-8")
     assert "over the image head.nii.gz" in page
     assert "axis" in (result.directory.ranking / "ranking.svg").read_text(encoding="utf-8")

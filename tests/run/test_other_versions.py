@@ -11,7 +11,7 @@ import pytest
 from attack_studies import change_journal
 
 import raysel
-from raysel import permute, stability
+from raysel.cli.main import main as run_command
 from raysel.core.errors import DirectoryError
 from raysel.study.identity import other_versions
 
@@ -43,7 +43,7 @@ def test_stability_selection_is_that_of_the_version_that_runs_and_says_so(
 ):
     of_today = raysel.stability_selection(copied, subsamples=6, progress=False)
     old = upgraded(digits_study, tmp_path / "old")
-    assert stability.main([str(old), "--subsamples", "6"]) == 0
+    assert run_command(["stability", str(old), "--subsamples", "6"]) == 0
     said = f"Computed by raysel {NOW}; the study's own scores are by raysel 0.1.9 and may differ"
     assert said in " ".join(capsys.readouterr().out.split())
     found = raysel.open_study(old).stability_selection
@@ -57,7 +57,7 @@ def test_permuted_labels_are_compared_with_true_ones_of_the_same_version(
 ):
     of_today = raysel.permutation_test(copied, permutations=4, progress=False)
     old = with_other_scores(upgraded(digits_study, tmp_path / "old"))
-    assert permute.main([str(old), "--permutations", "4"]) == 0
+    assert run_command(["permute", str(old), "--permutations", "4"]) == 0
     assert "own scores are by raysel 0.1.9" in " ".join(capsys.readouterr().out.split())
     found = raysel.open_study(old).permutation_test
     assert (found.p, found.test_mean) == (of_today.p, of_today.test_mean)

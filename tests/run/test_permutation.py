@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from small_studies import Watcher, make_study, raw_config, write_digits
 
 import raysel
-from raysel import permute
+from raysel.cli.main import main as run_command
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, DirectoryError, StudyError
 from raysel.data.dataset import Dataset
@@ -427,7 +427,10 @@ def test_p_values_of_features_are_given_and_limited_as_the_method_allows(
 def test_nodes_with_other_versions_are_named_in_the_result(path, monkeypatch, capsys):
     node = NodeRecord("10.0.0.2", [("numpy", "2.4.6", "2.3.1")])
     monkeypatch.setattr(SerialExecutor, "mixed_nodes", lambda _: [node])
-    assert permute.main([str(path), "--permutations", str(N + 1), "--allow-mixed-versions"]) == 0
+    assert (
+        run_command(["permute", str(path), "--permutations", str(N + 1), "--allow-mixed-versions"])
+        == 0
+    )
     assert node.sentence in " ".join(capsys.readouterr().out.split())
     assert node.sentence in raysel.open_study(path).permutation_test.sentences()
 
@@ -512,17 +515,16 @@ def test_arguments_are_checked_before_anything_is_read(change, named, tmp_path):
 
 
 def test_the_command_prints_the_sentences_and_its_errors(path, tested, capsys):
-    assert permute.main([str(path), "--permutations", str(N), "--executor", "serial"]) == 0
+    words = ["permute", str(path), "--executor", "serial", "--permutations"]
+    assert run_command([*words, str(N)]) == 0
     out = capsys.readouterr().out
     for sentence in tested[1].sentences():
         assert sentence in out
-    assert (
-        permute.main([str(path), "--permutations", str(N), "--executor", "serial", "--quiet"]) == 0
-    )
+    assert run_command([*words, str(N), "--quiet"]) == 0
     assert capsys.readouterr().out == f"{path}\n"
-    assert permute.main([str(path), "--permutations", "0"]) == 2
+    assert run_command(["permute", str(path), "--permutations", "0"]) == 2
     assert "permutations=0 must be a whole number" in capsys.readouterr().err
-    assert permute.main([str(path / "folds")]) == 2
+    assert run_command(["permute", str(path / "folds")]) == 2
     assert "holds no readable journal" in capsys.readouterr().err
 
 
@@ -533,16 +535,19 @@ def test_the_command_says_how_to_finish_a_study_and_that_it_was_terminated(
         "raysel.cli.resampling.ProgressLine",
         lambda _: Watcher(phase=f"permutations: {N + 2}/", number=signal.SIGTERM),
     )
-    assert permute.main([str(path), "--permutations", str(N + 2), "--executor", "serial"]) == 143
     assert (
-        f"resume with: python -m raysel.permute {path} --permutations {N + 2}"
+        run_command(["permute", str(path), "--permutations", str(N + 2), "--executor", "serial"])
+        == 143
+    )
+    assert (
+        f"resume with: python -m raysel permute {path} --permutations {N + 2}"
         in capsys.readouterr().err
     )
     lines = (path / "journal.jsonl").read_text().splitlines(keepends=True)
     (path / "journal.jsonl").write_text(
         "".join(line for line in lines if '"kind":"end"' not in line)
     )
-    assert permute.main([str(path)]) == 2
+    assert run_command(["permute", str(path)]) == 2
     assert f"python -m raysel.tune --resume {path}" in capsys.readouterr().err
 
 

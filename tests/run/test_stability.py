@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from small_studies import raw_config, run_offline
 
 import raysel
+from raysel.cli.main import main
 from raysel.core.errors import ConfigError, DataError, DirectoryError, StudyError
 from raysel.data.loading import save_dataset
 from raysel.data.synthetic import make_multimodal_classification
@@ -32,7 +33,6 @@ from raysel.results.result import StudyResult
 from raysel.results.stability import StabilitySelection
 from raysel.run.pieces import Pieces
 from raysel.run.stability import check_halves, count_selections, draw_halves, stability_selection
-from raysel.stability import main
 from raysel.tracking.journal import read_journal
 from raysel.tracking.records import NodeRecord
 
@@ -259,7 +259,10 @@ def test_nodes_with_other_versions_are_named_in_the_result(filtered, tmp_path, m
     node = NodeRecord("10.0.0.2", [("numpy", "2.4.6", "2.3.1")])
     monkeypatch.setattr(SerialExecutor, "mixed_nodes", lambda _: [node])
     shutil.copytree(filtered[0], tmp_path / "study")
-    assert main([str(tmp_path / "study"), "--subsamples", "22", "--allow-mixed-versions"]) == 0
+    assert (
+        main(["stability", str(tmp_path / "study"), "--subsamples", "22", "--allow-mixed-versions"])
+        == 0
+    )
     assert node.sentence in " ".join(capsys.readouterr().out.split())
     assert f"Stability selection: {node.sentence}" in StudyResult.open(tmp_path / "study").remarks()
 
@@ -287,7 +290,7 @@ def test_a_result_of_another_model_is_not_shown(filtered, tmp_path):
     assert StudyResult.open(tmp_path / "study").stability_selection is None
     file.write_text(json.dumps(written | {"halves": {}}))
     with pytest.raises(
-        DirectoryError, match=r"stability cannot be read .* Run raysel\.stability again"
+        DirectoryError, match=r"stability cannot be read .* Run raysel stability again"
     ):
         _ = StudyResult.open(tmp_path / "study").stability_selection
 
@@ -430,19 +433,17 @@ def test_groups_tasks_and_labels(tmp_path):
 def test_the_command_prints_the_set_with_its_bounds(filtered, tmp_path, capsys):
     path, found = filtered
     shutil.copytree(path, tmp_path / "study")
-    assert main([str(tmp_path / "study"), "--subsamples", "20", "--executor", "serial"]) == 0
+    words = ["stability", str(tmp_path / "study"), "--subsamples", "20", "--executor", "serial"]
+    assert main(words) == 0
     out = capsys.readouterr().out
     assert found.short_sentence() in out
     for name, probability, chosen in zip(
         StudyResult.open(path).feature_names, found.probability, found.selected, strict=True
     ):
         assert (f"  {name:<2}  {probability:.2f}  rank" in out) == chosen
-    assert (
-        main([str(tmp_path / "study"), "--subsamples", "20", "--executor", "serial", "--quiet"])
-        == 0
-    )
+    assert main([*words, "--quiet"]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'study'}\n"
-    assert main([str(tmp_path / "nothing")]) == 2
+    assert main(["stability", str(tmp_path / "nothing")]) == 2
     assert "error: " in capsys.readouterr().err
 
 

@@ -16,8 +16,9 @@ from mlflow.tracking import MlflowClient
 from mlflow_servers import rounded
 from small_studies import NoUpload, raw_config, run_offline, write_digits
 
-from raysel import report, select, tune
+from raysel import select, tune
 from raysel.base.registry import solver_class
+from raysel.cli.main import main as run_command
 from raysel.config import config_from_dict
 from raysel.core.errors import DataError
 from raysel.data.loading import load_dataset
@@ -106,7 +107,7 @@ def test_a_finished_study_is_read_and_exported(here):
     assert result.stored.study.versions["raysel"] == "0.1.0"
     assert not result.cut
     assert select.main(["finished", "--top", "5"]) == 0
-    assert report.main(["finished"]) == 0
+    assert run_command(["report", "finished"]) == 0
     assert result.plot_scores().get_legend_handles_labels()[1] == [
         "test ± SD over outer folds"
     ]  # inner: no curve

@@ -226,7 +226,7 @@ def _text(data: Recognised, entries: Sequence[Entry], target: Path | None) -> st
         f"{dataset.n_samples} samples x {dataset.n_features} features, {dataset.describe_target()}"
     )
     headline = [
-        f"Study of {data.path} ({size}), drafted by python -m raysel.init.",
+        f"Study of {data.path} ({size}), drafted by python -m raysel init.",
         f"To check it: python -m raysel.tune {file} --dry-run",
         f"To run it:   python -m raysel.tune {file}",
         "All keys:    python -m raysel.tune --help-config",

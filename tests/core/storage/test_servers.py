@@ -18,7 +18,8 @@ import yaml
 from mlflow_servers import free_port
 from small_studies import NoUpload, raw_config, run_offline, timeless, write_digits
 
-from raysel import load_dataset, open_study, select, tune, upload
+from raysel import load_dataset, open_study, select, tune
+from raysel.cli.main import main as run_command
 from raysel.config import config_from_dict
 from raysel.core.errors import DataError, DirectoryError, StudyError
 from raysel.core.storage import mirror as mirrors
@@ -209,7 +210,8 @@ def test_a_store_that_dies_costs_no_finished_work(s3, tmp_path, monkeypatch, cap
     (told,) = said
     assert f"{uri} cannot be written: the store does not answer" in told
     assert open_study(path).status == "finished"
-    assert upload.main(shlex.split(str(caught.value).partition("python -m raysel.upload ")[2])) == 0
+    command = str(caught.value).partition("python -m raysel ")[2]
+    assert run_command(shlex.split(command)) == 0
     assert "copied to s3://bucket/studies/two" in capsys.readouterr().out
     assert open_study(uri).status == "finished"
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from small_studies import NoUpload, raw_config, run_offline, timeless, write_digits
 
-from raysel import open_study, report, select, upload
+from raysel import open_study, select
+from raysel.cli.main import main as run_command
 from raysel.config import config_from_dict
 from raysel.core.errors import DirectoryError, StudyError
 from raysel.core.storage import mirror as mirrors
@@ -103,7 +104,7 @@ def test_select_and_report_write_to_the_uri(finished, tmp_path, capsys, temporar
     assert select.main([there.as_uri(), "--top", "3", "--format", "csv"]) == 0
     assert f"{there.as_uri()}/selection-top3/ranking.csv" in capsys.readouterr().out
     assert (there / "selection-top3" / "ranking.csv").is_file()
-    assert report.main([there.as_uri()]) == 0
+    assert run_command(["report", there.as_uri()]) == 0
     assert capsys.readouterr().out == f"{there.as_uri()}/report.html\n"
     assert (there / "report.html").is_file()
     assert (there / "journal.jsonl").stat().st_mtime_ns == journal  # not copied back
@@ -206,7 +207,7 @@ def test_a_driver_that_was_taken_for_dead_stops_writing(tmp_path, monkeypatch):
     monkeypatch.setattr(mirrors, "RENEWAL", 0.0)
     there, said = tmp_path / "there", []
     with (  # noqa: PT012 - the error comes at the end of the inner context
-        pytest.raises(StudyError, match=r"raysel\.upload"),
+        pytest.raises(StudyError, match=r"raysel upload"),
         running_at(there.as_uri(), refused=(), say=said.append) as path,
     ):
         for marker in (there / MARKERS).iterdir():
@@ -274,13 +275,13 @@ def test_what_a_store_that_failed_lacks_is_named_with_the_command_that_copies_it
         (path / "journal.jsonl").write_text("{}\n")
         there.rename(tmp_path / "away")
         there.write_text("no folder")
-    command = str(caught.value).partition("python -m raysel.upload ")[2].split()
+    command = str(caught.value).partition("python -m raysel ")[2].split()
     there.unlink()
-    assert upload.main(command) == 0
+    assert run_command(command) == 0
     assert capsys.readouterr().out == f"1 file copied to {there.as_uri()}\n"
     assert contents(there) == {"journal.jsonl": b"{}\n"}
-    assert upload.main([str(tmp_path / "none"), there.as_uri()]) == 2
-    assert upload.main([str(path), "here"]) == 2
+    assert run_command(["upload", str(tmp_path / "none"), there.as_uri()]) == 2
+    assert run_command(["upload", str(path), "here"]) == 2
 
 
 def test_a_study_with_links_is_not_fetched_nor_written(tmp_path, monkeypatch):

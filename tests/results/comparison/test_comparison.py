@@ -29,9 +29,9 @@ from small_comparisons import (
 )
 
 import raysel
-from raysel import report
 from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.cli.compare import print_comparison
+from raysel.cli.main import main as run_command
 from raysel.core.errors import DirectoryError
 from raysel.numerics.inference import paired_comparison
 from raysel.numerics.rankings import nogueira_stability
@@ -70,7 +70,7 @@ def drawn(tmp_path_factory) -> Path:
 
 
 def test_its_report_has_every_table_and_the_scores_at_each_common_number(folder, capsys):
-    assert report.main([str(folder)]) == 0
+    assert run_command(["report", str(folder)]) == 0
     assert capsys.readouterr().out.strip() == str(folder / "report.html")
     page = Page((folder / "report.html").read_text())
     comparison = ComparisonResult.open(folder)
