@@ -596,7 +596,7 @@ tasks.yaml:
 SEARCH = [
     *rows("""
 few.yaml:
-    search.method=tpe  ->  `num_samples` is needed by method tpe, e.g.
+    search.method=tpe  ->  search.num_samples is needed by ...tpe, e.g.
     search={method: tpe, num_samples: 4}  solver.space=null  ->  needs solver.space
     search.method=random  ->  search.num_samples is needed by ...random, e.g.
     search.method=sobol  ->  search.num_samples is needed by ...sobol, e.g.
@@ -605,7 +605,7 @@ few.yaml:
     search.method=path  ->  path: smr has no path ...use grid
     search.early_stopping=asha  evaluation.classifier=linear_svm  ->  early_stopping ...linear_svm ...use knn or native
     solver.space.rank={randint: [1, 9999999]}  ->  29999997 points; give shorter
-    search.method=hyperband  ->  search.method: ...'grid'...not 'hyperband'
+    search.method=hyperband  ->  search.method: unknown search 'hyperband'; known: grid
     search.reduction_factor=1  ->  search.reduction_factor: ...equal to 2, not 1
     search.cpus_per_trial=4096  ->  search.cpus_per_trial: 4096 exceeds the
 views.yaml:

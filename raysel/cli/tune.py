@@ -350,6 +350,8 @@ def _names(config: Mapping[str, Any]) -> list[str]:
     steps = [name for section in sections for name in dotted_steps(section.get("prepare", ()))]
     return [
         config["solver"]["name"],
+        config["search"]["method"],
+        config["search"]["method"],
         judge,
         evaluation["metric"],
         *evaluation.get("report", ()),

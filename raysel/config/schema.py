@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from raysel.config.preparation import name_of, step_from_yaml
+from raysel.config.searches import GRID, LISTED, PATH
 from raysel.config.space import (
     MOST_CONFIGURATIONS,
     Domain,
@@ -510,12 +511,13 @@ class CVConfig(_Section):
 class SearchConfig(_Section):
     """Configurations that are tried, and the time and resources for them."""
 
-    method: Literal["grid", "path", "random", "sobol", "tpe"] = "grid"
-    """Way in which configurations are proposed: path tries those of grid, all of them in one trial
-    of each training set, for solvers that reuse what they find from one to the next; tpe learns
-    from earlier scores, on each outer fold separately."""
+    method: str = GRID
+    """Way in which configurations are proposed: grid, random and sobol list them; path tries those
+    of grid, all of them in one trial of each training set, for solvers that reuse what they find
+    from one to the next; tpe, and any other sampler by its registered or dotted name, learns from
+    earlier scores, on each outer fold separately."""
     num_samples: Annotated[Count, Field(le=MOST_CONFIGURATIONS)] | None = None
-    """Largest number of configurations that are tried; with tpe, on each outer fold."""
+    """Largest number of configurations that are tried; with a sampler, on each outer fold."""
     configurations: Annotated[tuple[str, ...] | None, BeforeValidator(tried_configurations)] = None
     """Path of a study's manifest.json, or the ids that it lists as tried: only these configurations
     are tried, which repeats a search that its time budget ended; for grid, random and sobol without
@@ -565,17 +567,15 @@ class SearchConfig(_Section):
 
     @model_validator(mode="after")
     def _possible(self) -> SearchConfig:
-        if self.method == "path" and self.early_stopping:
+        if self.is_path and self.early_stopping:
             raise ValueError(
                 "`early_stopping` has nothing to stop on a `path`, which solves a whole grid in one"
                 " trial"
             )
-        if self.configurations and (self.adaptive or self.method == "path"):
+        if self.configurations and (self.adaptive or self.is_path):
             raise ValueError(
                 "`configurations` is for method grid, random or sobol without `early_stopping`"
             )
-        if self.method == "tpe" and self.num_samples is None:
-            raise ValueError("`num_samples` is needed by method tpe, e.g. num_samples: 32")
         if self.resources and self.executor == "serial":
             raise ValueError(
                 f"`resources` ({', '.join(self.resources)}) are for executor ray, and serial"
@@ -589,9 +589,19 @@ class SearchConfig(_Section):
         return {"CPU": float(self.cpus_per_trial), **(self.resources or {})}
 
     @property
+    def is_path(self) -> bool:
+        """Whether one trial tries all configurations on a training set."""
+        return self.method == PATH
+
+    @property
+    def learns(self) -> bool:
+        """Whether a sampler proposes configurations from earlier scores."""
+        return self.method not in LISTED
+
+    @property
     def adaptive(self) -> bool:
         """Whether the search learns or stops early, and so must keep the outer folds apart."""
-        return self.method == "tpe" or self.early_stopping is not None
+        return self.learns or self.early_stopping is not None
 
 
 with warnings.catch_warnings():

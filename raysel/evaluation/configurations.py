@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import qmc
 from sklearn.model_selection import ParameterGrid
 
+from raysel.config.searches import GRID, LISTED, PATH, SOBOL
 from raysel.config.space import MOST_CONFIGURATIONS, Choices, Domain, LogSpace, RandInt, Uniform
 from raysel.core.errors import ConfigError
 
@@ -48,17 +49,26 @@ def configurations(
     num_samples: int | None,
     seed: int,
 ) -> list[Configuration]:
-    """List the distinct configurations of a study, in an order that depends on the seed only."""
+    """List the distinct configurations of a study, in an order that depends on the seed only.
+
+    None are listed where a sampler proposes them.
+    """
     searched = tuple(space)
-    if method == "tpe":
+    if method in (GRID, PATH):
+        points = _grid(space, num_samples, seed)
+    else:
+        if num_samples is None:
+            raise ConfigError(
+                f"search.num_samples is needed by search.method {method}, e.g. num_samples: 32"
+            )
         if not space:
-            raise _no_space(method)
-        return []
-    points = (
-        _grid(space, num_samples, seed)
-        if method in ("grid", "path")
-        else _sample(space, method, num_samples, seed)
-    )
+            raise ConfigError(
+                f"search.method {method} needs solver.space, e.g. space: {{alpha: {{loguniform:"
+                " [0.01, 1]}}"
+            )
+        if method not in LISTED:  # a sampler proposes them
+            return []
+        points = _sample(space, method, num_samples, seed)
     return [Configuration({**params, **point}, searched) for point in points]
 
 
@@ -79,13 +89,6 @@ def corners(params: Mapping[str, Any], space: Mapping[str, Domain]) -> list[Conf
     """
     ends = [{key: _quantile(domain, u) for key, domain in space.items()} for u in (0.0, 1.0)]
     return [Configuration({**params, **end}, tuple(space)) for end in ends]
-
-
-def _no_space(method: str) -> ConfigError:
-    return ConfigError(
-        f"search.method {method} needs solver.space, e.g. space: {{alpha: {{loguniform: [0.01,"
-        " 1]}}"
-    )
 
 
 def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> list[dict[str, Any]]:
@@ -119,15 +122,9 @@ def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> li
 
 
 def _sample(
-    space: Mapping[str, Domain], method: str, num_samples: int | None, seed: int
+    space: Mapping[str, Domain], method: str, num_samples: int, seed: int
 ) -> list[dict[str, Any]]:
-    if num_samples is None:
-        raise ConfigError(
-            f"search.num_samples is needed by search.method {method}, e.g. num_samples: 32"
-        )
-    if not space:
-        raise _no_space(method)
-    if method == "sobol":
+    if method == SOBOL:
         engine = qmc.Sobol(len(space), rng=np.random.default_rng(seed))
         # A power of two at a time keeps the sequence balanced.
         rows = (

@@ -15,7 +15,8 @@ from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.lost_trials import was_lost
 from raysel.evaluation.plan import OuterFold, derived_seed
 from raysel.evaluation.records import DECIMALS, ChooseN, TrialRecord
-from raysel.evaluation.samplers import BatchedProposals, ListSampler, Sampler, TPESampler
+from raysel.evaluation.sampler_registry import sampler_class
+from raysel.evaluation.samplers import BatchedProposals, ListSampler, Sampler
 
 
 class SuccessiveHalving:
@@ -86,7 +87,7 @@ class FoldSearch:
         }
         sampler, total = self._sampler(), len(configurations) or search.num_samples or 0
         self._n_before = 0
-        if search.method == "tpe" and not search.synchronous:
+        if search.learns and not search.synchronous:
             self._n_before = len(self._done)
             # They may not be proposed in the same order again, so the sampler observes them before
             # it proposes any.
@@ -154,18 +155,16 @@ class FoldSearch:
 
     def _sampler(self) -> Sampler:
         config, place = self._config, (self._fold.repeat, self._fold.index)
-        if config.search.method != "tpe":
+        if not config.search.learns:
             # Shuffled, so that the first batch covers the whole grid.
             seed = derived_seed(config.seed, "trial order", *place)
             order = np.random.default_rng(seed).permutation(len(self._configurations))
             return ListSampler([self._configurations[i] for i in order])
         # A resumed asynchronous search must not repeat the draws of the earlier run.
         n_done = 0 if config.search.synchronous else len(self._done)
-        return TPESampler(
-            config.solver.params,
-            config.solver.space,
-            derived_seed(config.seed, "sampler", *place, n_done),
-        )
+        seed = derived_seed(config.seed, "sampler", *place, n_done)
+        make = sampler_class(config.search.method)
+        return make(config.solver.params, config.solver.space, seed)
 
 
 def empty_record(configuration: Configuration, fold: str = "", number: int = 0) -> TrialRecord:

@@ -6,14 +6,34 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from raysel.config.space import Choices, Domain, LogSpace, RandInt
 from raysel.evaluation.configurations import Configuration
 
 
 class Sampler(ABC):
-    """Base class of the samplers: `ask` proposes a configuration, `tell` reports its score."""
+    """Base class of the samplers: `ask` proposes a configuration, `tell` reports its score.
+
+    A study makes one for each outer fold. Its proposals may depend on the scores that it is told
+    and on the seed alone, so that a synchronous search has the same numbers whatever the workers.
+
+    Parameters
+    ----------
+    params : mapping of str to object
+        Solver parameters that the study sets.
+    space : mapping of str to Domain
+        Solver parameters that are searched, and the domain of each.
+    seed : int
+        Seed of the sampler's random numbers.
+    """
+
+    #: Distributions, besides its own, whose versions can change what the sampler proposes.
+    libraries: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def __init__(self, params: Mapping[str, Any], space: Mapping[str, Domain], seed: int) -> None:
+        """Make a sampler that knows no score."""
 
     @abstractmethod
     def ask(self, number: int) -> Mapping[str, Any]:
@@ -157,6 +177,8 @@ class TPESampler(Sampler):
 
     A domain that is a list of values is searched by the indices of its values.
     """
+
+    libraries = ("optuna",)
 
     def __init__(self, params: Mapping[str, Any], space: Mapping[str, Domain], seed: int) -> None:
         import optuna  # noqa: PLC0415 - takes a second to import; only this sampler needs it

@@ -352,10 +352,6 @@ def trial_plan(study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> T
     """Return the trial plan for a study's search method."""
     search = study.config.search
     plan_class = (
-        FoldPlan
-        if search.adaptive
-        else TrainingSetPlan
-        if search.method == "path"
-        else ConfigurationPlan
+        FoldPlan if search.adaptive else TrainingSetPlan if search.is_path else ConfigurationPlan
     )
     return plan_class(study, done)

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from raysel.config.schema import StudyConfig
+from raysel.config.searches import LISTED, PATH
 from raysel.core.errors import StudyError
 from raysel.core.printing import markdown_text
 from raysel.core.trust import copy_signed
@@ -242,7 +243,8 @@ def _is_listed(result: StudyResult) -> bool:
     be repeated.
     """
     search = result.config["search"]
-    return search["method"] in ("grid", "random", "sobol") and not search.get("early_stopping")
+    is_listed = search["method"] in LISTED and search["method"] != PATH
+    return is_listed and not search.get("early_stopping")
 
 
 def _tried(record: TrialRecord) -> dict[str, Any]:

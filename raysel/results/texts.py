@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from raysel.config.searches import LISTED
 from raysel.core.printing import listed, mean_and_sd, short
 from raysel.data.layouts import SEPARATOR
 from raysel.evaluation.confounds import CONFOUNDS
@@ -567,7 +568,8 @@ def trial_sentences(facts: Facts) -> Iterator[str]:
         yield f"{counts['null']} of {total} trials gave the zero solution"
     if counts["stopped"]:
         yield f"{counts['stopped']} of {total} trials were stopped early"
-    if not search["synchronous"] and (search["method"] == "tpe" or search.get("early_stopping")):
+    is_adaptive = search["method"] not in LISTED or search.get("early_stopping")
+    if is_adaptive and not search["synchronous"]:
         yield "not synchronous: with another number of workers these figures can differ"
 
 

@@ -21,6 +21,7 @@ from raysel.core.storage.location import as_uri
 from raysel.data.formats.files import find_data_file
 from raysel.data.preparation.making import step_class
 from raysel.evaluation.judges import judge_class
+from raysel.evaluation.sampler_registry import sampler_class
 from raysel.numerics.metrics import metric
 from raysel.results.export import markdown, told
 from raysel.results.result import StudyResult
@@ -91,7 +92,10 @@ def code_versions(study: Study) -> dict[str, str]:
     code += [
         metric(name).function for name in (config.evaluation.metric, *config.evaluation.report)
     ]
-    return versions_of(code, uses_optuna=config.search.method == "tpe")
+    if not config.search.learns:
+        return versions_of(code)
+    sampler = sampler_class(config.search.method)
+    return versions_of([*code, sampler], sampler.libraries)
 
 
 def _data_files(config: DatasetConfig) -> dict[str, str]:

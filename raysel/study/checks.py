@@ -22,6 +22,8 @@ from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import CLASSES, QUANTITIES
 from raysel.evaluation.judges import ALPHAS, KNN, LINEAR_SVM, NATIVE, RIDGE, Judge, judge_class
 from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.sampler_registry import GROUP as SAMPLERS
+from raysel.evaluation.sampler_registry import sampler_class
 from raysel.evaluation.training import set_parameters
 from raysel.numerics.metrics import GROUP as METRICS
 from raysel.numerics.metrics import check_metric, metric
@@ -67,7 +69,9 @@ def check_method(config: StudyConfig, can: Capabilities) -> None:
     """
     name, search, judge = config.solver.class_name, config.search, config.evaluation.estimator_name
     warn_of_name_clash(name)
-    if search.method == "path" and not can.path:
+    if search.learns:
+        sampler_class(search.method)
+    if search.is_path and not can.path:
         able = able_solvers(lambda c: c.path)
         raise ConfigError(f"search.method path: {name} has no path ({able} has); use grid.")
     if search.early_stopping and not can.iterates:
@@ -114,6 +118,8 @@ def imported_code(config: StudyConfig) -> list[tuple[str, str]]:
     names = [("solver.name", config.solver.name)] if imports_code(config.solver.name) else []
     if is_imported(config.evaluation.estimator_name):
         names.append(("evaluation.estimator", config.evaluation.estimator_name))
+    if is_imported(config.search.method, SAMPLERS):
+        names.append(("search.method", config.search.method))
     names += [
         ("dataset.prepare", name)
         for name in dotted_steps(config.dataset.prepare)

@@ -185,7 +185,7 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         references,
         _END_SECONDS,
         fit_seconds,
-        study.config.search.early_stopping is not None or study.config.search.method == "path",
+        study.config.search.early_stopping is not None or study.config.search.is_path,
         unknown or ("" if pilots else "the pilot fits fail"),
         failures,
         round(study.n_largest * sum(data.nbytes for data in prepared.values()) * n_keys),

@@ -424,7 +424,7 @@ class Study:
         """Number of trials: inner training sets on a path, else configurations, times outer
         folds if adaptive.
         """
-        if self.config.search.method == "path":
+        if self.config.search.is_path:
             return self.n_inner
         return self.n_configurations * (len(self.plan.folds) if self.config.search.adaptive else 1)
 

@@ -125,11 +125,13 @@ _NUMERICAL = {"numpy": "numpy", "scipy": "scipy", "sklearn": "scikit-learn"}
 MACHINE = ("blas", "simd", "libc")
 #: Libraries whose version is recorded for information.
 _INFORMATIVE = ("ray", "mlflow", "pyarrow")
+#: Names in `versions` that are none of Python and of libraries that can change a number.
+_NO_LIBRARIES = frozenset({"raysel", "numbers", *MACHINE, *_INFORMATIVE})
 
 
-def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[str, str]:
-    """Return the versions of all code that a study runs."""
-    names = [*_NUMERICAL.values(), *(("optuna",) if uses_optuna else ()), *_INFORMATIVE]
+def versions(code: Sequence[Callable[..., Any]], libraries: Sequence[str] = ()) -> dict[str, str]:
+    """Return the versions of all code that a study runs, with those of its sampler's libraries."""
+    names = [*_NUMERICAL.values(), *libraries, *_INFORMATIVE]
     of_raysel = {
         "raysel": __version__,
         "numbers": numbers_hash(code),
@@ -178,8 +180,8 @@ def other_versions(before: Mapping[str, str], now: Mapping[str, str]) -> str:
 
 def _changed_libraries(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     """Yield the names of Python and the libraries whose versions differ."""
-    for name in ("python", *_NUMERICAL.values(), "optuna"):
-        if name in now and before.get(name) != now[name]:
+    for name in now:
+        if name not in _NO_LIBRARIES and before.get(name) != now[name]:
             yield name
 
 

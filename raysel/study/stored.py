@@ -163,9 +163,8 @@ class StoredStudy:
         before = dict(flat(config_from_dict(self.study.config).identity()))
         now = dict(flat(config.identity()))
         for key in sorted(before.keys() | now.keys()):
-            grows = (
-                key.startswith("solver.space") and config.search.method != "tpe"
-            )  # see _changed_trials
+            # Of a list `_changed_trials` says what has changed.
+            grows = key.startswith("solver.space") and not config.search.learns
             if before.get(key) == now.get(key) or grows or key in _COVERED:
                 continue
             yield f"{key}: {before.get(key, 'not set')} -> {now.get(key, 'not set')}"

@@ -343,7 +343,7 @@ def check_configurations(
         except ConfigError as error:
             raise ConfigError(f"configuration {name}: {error}") from error
     _check_outputs(config, solvers, dataset.layout.is_multitask)
-    if config.search.method == "path":
+    if config.search.is_path:
         _check_path([solver for _, solver in solvers])
     generator = np.random.get_state()  # noqa: NPY002 - what a class draws from it in a trial fit is put back
     try:

@@ -132,7 +132,7 @@ def test_without_batches_records_of_an_earlier_run_are_learnt_from_and_not_tried
             {"evaluation__classifier": "linear_svm", "search": {"early_stopping": "asha"}},
             "linear_svm is scored at the last one only",
         ),
-        ({"search": {"method": "tpe"}}, "`num_samples` is needed by method tpe"),
+        ({"search": {"method": "tpe"}}, "num_samples is needed by search.method tpe"),
         (
             {"solver__space": {}, "search": {"method": "tpe", "num_samples": 3}},
             r"needs solver\.space",

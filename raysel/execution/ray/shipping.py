@@ -22,6 +22,7 @@ from typing import Any
 from raysel.base.registry import GROUP as ESTIMATORS
 from raysel.core.errors import ConfigError
 from raysel.data.loading import GROUP as READERS
+from raysel.evaluation.sampler_registry import GROUP as SAMPLERS
 from raysel.numerics.metrics import GROUP as METRICS
 from raysel.study.checks import imported_code
 from raysel.study.definition import Study
@@ -102,8 +103,8 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
     """Find the code that the workers need to compute some studies and may lack.
 
     It is raysel itself, the module of each dotted name of the user's own with the modules beside it
-    that it imports, and all packages that register estimators, metrics or readers. Packages that
-    are installed with pip are not shipped for a dotted name: nodes need the same.
+    that it imports, and all packages that register estimators, metrics, readers or samplers.
+    Packages that are installed with pip are not shipped for a dotted name: nodes need the same.
     """
     modules = {"raysel": Path(__file__).resolve().parents[2]}
     dotted = {name for study in studies for _, name in imported_code(study.config)}
@@ -111,9 +112,8 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
         source = _source(name)
         if source is not None and not _is_installed(source):
             modules |= dict(_with_neighbours(name, source))
-    points = [
-        point for group in (ESTIMATORS, METRICS, READERS) for point in entry_points(group=group)
-    ]
+    groups = (ESTIMATORS, METRICS, READERS, SAMPLERS)
+    points = [point for group in groups for point in entry_points(group=group)]
     registered = {point.dist.name: point.dist for point in points if point.dist is not None}
     used = _names_used(studies)
     distributions = []
@@ -177,11 +177,12 @@ def job_runtime_env() -> dict[str, Any]:
 
 
 def _names_used(studies: Sequence[Study]) -> set[str]:
-    """Return the names of methods and metrics that some studies use."""
+    """Return the names of methods, samplers and metrics that some studies use."""
     used: set[str] = set()
     for study in studies:
         used |= {
             study.config.solver.name,
+            study.config.search.method,
             study.config.evaluation.metric,
             *study.config.evaluation.report,
         }

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from raysel.config.searches import PATH
 from raysel.core.errors import headline
 from raysel.core.printing import short
 from raysel.results import description, texts
@@ -72,7 +73,7 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     )
     planned = result.stored.study.n_trials
     tried = f"one path on each of {counted(planned, 'inner training set')}"
-    if search["method"] != "path":
+    if search["method"] != PATH:
         tried = f"at most {counted(planned, 'trial')}"
     yield "Search", f"{search['method']}{early}, {tried}; seed {config['seed']}"
 
