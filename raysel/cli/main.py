@@ -1,11 +1,10 @@
-"""The command ``raysel`` and its subcommands; credentials are hidden first."""
+"""The command ``raysel`` and its subcommands; an argument that holds credentials is refused."""
 
 from __future__ import annotations
 
 import atexit
 import errno
 import gc
-import json
 import os
 import shlex
 import sys
@@ -22,8 +21,13 @@ from raysel.core import __version__
 if TYPE_CHECKING:
     from raysel.core.errors import RayselError
 
-#: Environment variable with the number of the pipe that the credentials are read from.
-_PIPE = "RAYSEL_CREDENTIALS_PIPE"
+#: Why an argument is refused.
+_EMPTY = "is empty, as a variable of the shell that is not set: give a value, or leave it out."
+_LISTED = (
+    "holds credentials, and every user of this machine can list arguments. Set MLFLOW_TRACKING_URI,"
+    " or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD; of S3 AWS_ACCESS_KEY_ID and"
+    " AWS_SECRET_ACCESS_KEY; or write the URI into a configuration file."
+)
 #: Part of the path of a file of raysel's own, and the longest message of a fault that is printed.
 _OWN, _LONGEST = f"{os.sep}raysel{os.sep}", 200
 #: Errors of the system for a path that was given: too long, a loop of links, below a file, a
@@ -42,8 +46,26 @@ atexit.register(gc.freeze)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the subcommand that the arguments name."""
-    words = words_of(argv)
+    """Run the command that the arguments name, and return the exit status."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    with _flushed_streams():
+        if refusal := _refuse(words):
+            return refusal
+        arguments = _parser().parse_args(words)
+        arguments.words = words[1:]
+        return _call(arguments)
+
+
+def main_of(name: str) -> Callable[..., int]:
+    """Return the function that runs one command, as ``python -m raysel.tune`` does."""
+
+    def run(argv: Sequence[str] | None = None) -> int:
+        return main([name, *(sys.argv[1:] if argv is None else argv)])
+
+    return run
+
+
+def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="raysel", description="Which features matter, and how far to trust the answer."
     )
@@ -51,32 +73,48 @@ def main(argv: Sequence[str] | None = None) -> int:
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
         command.fill(parsers.add_parser(name, help=command.summary))
-    with _flushed_streams():
-        arguments = parser.parse_args(words)
-        return _call(arguments.command, arguments, words[1:])
+    return parser
 
 
-def main_of(name: str) -> Callable[..., int]:
-    """Return the function that runs one command alone, as ``python -m raysel.tune`` does."""
+def _refuse(words: Sequence[str]) -> int:
+    """Print why an argument is refused, and return the exit status; 0 if none is."""
+    from raysel.core.credentials import has_credentials
 
-    def run(argv: Sequence[str] | None = None) -> int:
-        words = words_of(argv)
-        parser = ArgumentParser(prog=f"python -m raysel.{name}")
-        COMMANDS[name].fill(parser)
-        with _flushed_streams():
-            return _call(name, parser.parse_args(words), words)
-
-    return run
+    for number, word in enumerate(words):
+        if _is_empty(word):
+            return _print_refusal(f"{_argument(words, number)} {_EMPTY}")
+        if has_credentials(word):
+            return _print_refusal(f"{_argument(words, number)} {_LISTED}")
+    return 0
 
 
-def _call(name: str, arguments: Namespace, words: Sequence[str]) -> int:
-    """Run a command with arguments, which were parsed from words, and return the exit status."""
+def _print_refusal(text: str) -> int:
+    from raysel.core.errors import ConfigError
+
+    return _print_error(ConfigError(text))
+
+
+def _is_empty(word: str) -> bool:
+    """Return whether an argument is empty, which would stand for the default."""
+    option, equals, value = word.partition("=")
+    return not option or (option.startswith("--") and bool(equals) and not value)
+
+
+def _argument(words: Sequence[str], number: int) -> str:
+    """Return how an argument is named without its value."""
+    name, equals, _ = words[number].partition("=")
+    if equals and "://" not in name:
+        return name
+    return f"the argument after {words[number - 1] if number else 'the command'}"
+
+
+def _call(arguments: Namespace) -> int:
+    """Run the command of parsed arguments, and return the exit status."""
     from raysel.core.errors import RayselError
 
-    arguments.words = words
-    module, _, function = COMMANDS[name].work.partition(":")
+    command = COMMANDS[arguments.command]
+    module, _, function = command.work.partition(":")
     try:
-        _refuse_empty(words)
         if key := getattr(arguments, "trust_key", None):
             from raysel.core.trust import use_key
 
@@ -84,7 +122,7 @@ def _call(name: str, arguments: Namespace, words: Sequence[str]) -> int:
         return getattr(import_module(f"raysel.cli.{module}"), function)(arguments)
     except RayselError as error:
         status = _print_error(error, getattr(arguments, "study", None) or "")
-        return status if COMMANDS[name].computes else 2
+        return status if command.computes else 2
     except KeyboardInterrupt:
         return _print_interrupted()
     except OSError as error:
@@ -93,21 +131,6 @@ def _call(name: str, arguments: Namespace, words: Sequence[str]) -> int:
         return _print_memory(error)
     except Exception as error:  # noqa: BLE001 - whatever happens, a command ends in a sentence
         return _print_fault(error)
-
-
-def _refuse_empty(words: Sequence[str]) -> None:
-    """Refuse an empty argument, which would stand for the default, e.g. all of a built-in study."""
-    from raysel.core.errors import ConfigError
-
-    for number, word in enumerate(words):
-        option, equals, value = word.partition("=")
-        if word == "" or (option.startswith("--") and equals and not value):
-            before = words[number - 1] if number else "the command"
-            after = option or f"the argument after {before}"
-            raise ConfigError(
-                f"{after} is empty, as a variable of the shell that is not set: give a value, or"
-                " leave it out."
-            )
 
 
 def _print_interrupted() -> int:
@@ -159,7 +182,7 @@ def _print_fault(error: Exception) -> int:
     return 1
 
 
-def _print_error(error: RayselError, study: str) -> int:
+def _print_error(error: RayselError, study: str = "") -> int:
     """Print an error and, if a study has not finished, the command that resumes it; return the
     exit status.
     """
@@ -206,64 +229,3 @@ def _lead_to_nowhere(stream: TextIO | None) -> None:
     if stream is not None:
         with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - devnull is a name
             os.dup2(nowhere.fileno(), stream.fileno())
-
-
-def words_of(argv: Sequence[str] | None) -> list[str]:
-    """Return the arguments without credentials; those of this process by default."""
-    if argv is not None:
-        return [without_credentials_in(argument) for argument in argv]
-    _hide_credentials()
-    return sys.argv[1:]
-
-
-def _hide_credentials() -> None:
-    """Start this process again if its arguments hold credentials, which then come through a pipe.
-
-    They can be listed until then, so that an environment variable is the better place for them.
-    """
-    pipe = os.environ.pop(_PIPE, "")
-    if not pipe and not any("://" in argument for argument in sys.orig_argv):
-        return
-    from raysel.core.credentials import from_pipe, to_pipe
-
-    if pipe:
-        with os.fdopen(int(pipe), encoding="utf-8") as file:
-            from_pipe(file.readline())
-    hidden = [without_credentials_in(argument) for argument in sys.orig_argv[1:]]
-    if hidden == sys.orig_argv[1:]:
-        return
-    read, write = os.pipe()
-    os.write(write, to_pipe().encode())
-    os.close(write)
-    os.set_inheritable(read, True)
-    os.environ[_PIPE] = str(read)
-    os.execv(sys.executable, [sys.executable, *hidden])  # noqa: S606 - the same command
-
-
-def without_credentials_in(argument: str) -> str:
-    """Return an argument of a command without the credentials in it."""
-    option, equals, value = (
-        argument.partition("=") if argument.startswith("--") else ("", "", argument)
-    )
-    return f"{option}{equals}{_hidden_value(value)}"
-
-
-def _hidden_value(text: str) -> str:
-    """Return a URI, or an override whose value holds one, without credentials."""
-    if "://" not in text:
-        return text
-    from raysel.config.plain_data import parse_yaml
-    from raysel.core.credentials import keep_all_credentials, keep_credentials, without_credentials
-    from raysel.core.errors import ConfigError
-
-    if (kept := keep_credentials(text)) != text:
-        return kept
-    key, equals, value = text.partition("=")
-    if not equals:
-        return text
-    try:
-        parsed = parse_yaml(value, "override")
-    except ConfigError:  # the command will refuse it
-        return without_credentials(text)
-    hidden = keep_all_credentials(parsed)
-    return text if hidden == parsed else f"{key}={json.dumps(hidden, ensure_ascii=False)}"

@@ -36,6 +36,7 @@ _WHOLE_URI = re.compile(rf"\s*({_SCHEME})(.*)", re.DOTALL)
 #: one.
 _OF_WEB = re.compile(r"https?|s3a?|gs|gcs|abfss?|az|wasbs?|hdfs|s?ftp|ssh")
 _PARAMETER = re.compile(r"(^|[\s?&;,'\"({\[])([\w.%+-]+)=([^&\s]+)")
+_WHOLE_PARAMETER = re.compile(r"\A()([^=]+)=(.+)\Z", re.DOTALL)
 _SECRET_NAME = re.compile(
     r"pass(word|wd|phrase|code)|^pass$|^pwd$|secret|token|access_?key|account_?key|api_?key|credential|signature"
     r"|^(sas|sig|auth|authorization|odbc_connect)$|^x-(amz|goog)-",
@@ -57,17 +58,19 @@ def without_credentials(text: str) -> str:
 
 def keep_credentials(uri: str) -> str:
     """Return a URI without its credentials, which are kept in memory for `with_credentials`."""
-    match = _WHOLE_URI.fullmatch(uri)
-    if match is None:
-        return uri
-    stored = match[1] + _hide_user(match[1], match[2])
-    place, mark, query = stored.partition("?")
-    if mark:
-        shown = [_WHOLE_PARAMETER.sub(_hide_value, part) for part in query.split("&")]
-        stored = f"{place}?{'&'.join(shown)}"
+    stored = _hide(uri)
     if stored != uri:
         _kept[stored] = uri
     return stored
+
+
+def has_credentials(argument: str) -> bool:
+    """Return whether an argument of a command, e.g. ``--set=KEY=URI``, holds credentials."""
+    if "://" not in argument:
+        return False
+    words = argument.split("=")
+    ends = ["=".join(words[start:]) for start in range(len(words))]
+    return without_credentials(argument) != argument or any(_hide(end) != end for end in ends)
 
 
 def keep_all_credentials(value: Any) -> Any:
@@ -155,7 +158,17 @@ def _set_variables(values: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-_WHOLE_PARAMETER = re.compile(r"\A()([^=]+)=(.+)\Z", re.DOTALL)
+def _hide(uri: str) -> str:
+    """Return a URI with its credentials replaced."""
+    match = _WHOLE_URI.fullmatch(uri)
+    if match is None:
+        return uri
+    hidden = match[1] + _hide_user(match[1], match[2])
+    place, mark, query = hidden.partition("?")
+    if not mark:
+        return hidden
+    shown = [_WHOLE_PARAMETER.sub(_hide_value, part) for part in query.split("&")]
+    return f"{place}?{'&'.join(shown)}"
 
 
 def _hide_value(parameter: re.Match[str]) -> str:

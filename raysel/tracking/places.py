@@ -164,8 +164,8 @@ def missing_credentials(uri: str) -> str:
         return ""
     return (
         f"the credentials of {bare_uri(uri)} are not stored with a study, and none are given: set"
-        f" {variables}, or give tracking.uri again; else the study runs, and its runs are uploaded"
-        " later"
+        f" {variables}, or give a configuration whose tracking.uri holds them; else the study runs,"
+        " and its runs are uploaded later"
     )
 
 

@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+import yaml
 from mlflow_servers import directory_for, free_port, keys_of, local_study, runs_in
 
 from raysel.core.credentials import HIDDEN, keep_credentials
@@ -271,10 +272,10 @@ def test_a_server_without_an_end_is_left_and_that_is_said(directory_of, monkeypa
 def test_a_study_that_cannot_upload_ends_with_the_same_numbers(local, monkeypatch, tmp_path, capfd):
     monkeypatch.chdir(local.study.parent)
     with answering(answer("401 Unauthorized", b"You are not authenticated.")) as uri:
-        assert (
-            main(["few.yaml", "--output", str(tmp_path / "study"), "--set", f"tracking.uri={uri}"])
-            == 0
-        )
+        config = yaml.safe_load(Path("few.yaml").read_text()) | {"tracking": {"uri": uri}}
+        (tmp_path / "named.yaml").write_text(yaml.safe_dump(config))
+        words = [str(tmp_path / "named.yaml"), "--output", str(tmp_path / "study")]
+        assert main(words) == 0
         place = uri.replace(f"ada:{SECRET}@", "")
         out, err = capfd.readouterr()
         told = " ".join(out.split())
