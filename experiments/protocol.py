@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -89,17 +89,14 @@ class OuterFold:
 
     def __init__(self, directory: str, name: str) -> None:
         study = _prepared(directory)
-        fold = next(fold for fold in study.plan.folds if fold.name == name)
-        X, y, scaler = study.dataset.X, study.dataset.y, study.scaler()
+        fold = study.plan.fold(name)
+        split = study.split(fold).with_test()
         self.rows = fold.test
-        self.X_train, self.y_train = scaler.fit_transform(X[fold.train]), y[fold.train]
-        self.X_test, self.y_test = scaler.transform(X[fold.test]), y[fold.test]
-        self._solver = partial(study.solver, random_state=fold.random_state(study.config.seed))
-        # Constant features are never selected.
-        constant = None if study.evaluation.is_native else np.ptp(X[fold.train], axis=0) == 0
-        sets = self.X_train, self.y_train, self.X_test, self.y_test
+        self.X_train, self.y_train = split.X_train, split.y_train
+        self.X_test, self.y_test = split.X_test, split.y_test
+        self._solver = partial(study.solver, random_state=split.random_state)
         #: Scores of a fitted solver on the test samples, as the study computes them.
-        self.score = study.evaluation.scorer(*sets, 0, constant, known={})
+        self.score = study.evaluation.scorer(replace(split, random_state=0, known={}))
 
     def fitted(self, params: Row) -> Any:
         """Fit a configuration on the training samples."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -13,55 +12,42 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from raysel.core.arrays import BoolArray, FloatArray, LabelArray, is_quantity
-from raysel.data.preparation.preparation import Preparation
-from raysel.data.task_blocks import Samples
+from raysel.core.arrays import FloatArray, LabelArray, is_quantity
 from raysel.evaluation.judges import ALPHAS
-from raysel.evaluation.plan import OuterFold
+from raysel.evaluation.split import Split
 from raysel.numerics.metrics import Metric, known_of, metric
 
 #: Name of the reference in a record.
 CONFOUNDS: Final = "confounds alone"
 
 
-def score_of_confounds(
-    preparation: Preparation | None,
-    X: Samples,
-    y: LabelArray,
-    fold: OuterFold,
-    *,
-    labelled: BoolArray,
-    metric_name: str,
-) -> Callable[[], list[float]] | None:
-    """Return what scores the confounds of a preparation; None without confounds, and for several
-    tasks.
+def has_confounds(split: Split) -> bool:
+    """Whether the samples of a split have confounds; False for several tasks."""
+    columns = getattr(split.preparation, "no_features", ())
+    return len(columns) > 0 and isinstance(split.source.X, np.ndarray)
+
+
+def score_confounds(split: Split, metric_name: str) -> float:
+    """Score the confounds of a split alone on the samples that are held out.
 
     The model is logistic regression of classes and labels, ridge regression of quantities. Numbers
     are filled by their median and standardised, texts are encoded, all by the training samples.
     Classes are weighed as they are or equally, whichever scores better on the training samples.
-
-    `X` is (n_samples, n_columns), not prepared, `y` (n_samples,) or (n_samples, n_labels),
-    `labelled` (n_samples,).
     """
-    columns = np.asarray(getattr(preparation, "no_features", ()))
-    if preparation is None or not len(columns) or not isinstance(X, np.ndarray):
-        return None
+    rows, preparation = split.source, split.preparation
+    assert preparation is not None  # noqa: S101 - as `has_confounds` says
+    columns = np.asarray(preparation.no_features)
     texts = np.isin(preparation.feature_names[columns], list(preparation.categories or {}))
-    samples = X[:, columns]
-    train, test = (part[labelled[part]] for part in (fold.train, fold.test))
-
-    def score() -> list[float]:
-        measure = metric(metric_name)
-        fitted = [
-            _model(texts, y, weights).fit(samples[train], y[train])
-            for weights in ((None,) if is_quantity(y) else (None, "balanced"))
-        ]
-        known = known_of(y[train])
-        on_training = [_score(each, measure, samples[train], y[train], known) for each in fitted]
-        best = fitted[int(np.argmax(on_training))]
-        return [_score(best, measure, samples[test], y[test], known)]
-
-    return score
+    samples: FloatArray = np.asarray(rows.X)[:, columns]
+    train, y_train, measure = samples[rows.train], split.y_train, metric(metric_name)
+    fitted = [
+        _model(texts, y_train, weights).fit(train, y_train)
+        for weights in ((None,) if is_quantity(y_train) else (None, "balanced"))
+    ]
+    known = known_of(y_train)
+    on_training = [_score(each, measure, train, y_train, known) for each in fitted]
+    best = fitted[int(np.argmax(on_training))]
+    return _score(best, measure, samples[rows.test], split.y_test, known)
 
 
 def _model(texts: LabelArray, y: LabelArray, weights: str | None) -> Any:

@@ -14,6 +14,7 @@ from inspect import isclass, signature
 from typing import Any, Final
 
 import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputRegressor
@@ -95,6 +96,13 @@ class Judge:
         tags = get_tags(model).classifier_tags
         takes_labels = y.ndim == 1 or (tags is not None and tags.multi_label)
         return model if takes_labels else OneVsRestClassifier(model)
+
+
+def best_guess(y: LabelArray) -> Any:
+    """Return the unfitted model that reads no feature: the shares of the classes, or the mean of
+    quantities.
+    """
+    return DummyRegressor() if is_quantity(y) else DummyClassifier(strategy="prior")
 
 
 class EstimatorError(StudyError):

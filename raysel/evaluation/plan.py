@@ -173,6 +173,10 @@ class NestedPlan:
         """Fold that trains on all samples; None if there is none."""
         return self.folds[-1] if self.folds[-1].name == FINAL else None
 
+    def fold(self, name: str) -> OuterFold:
+        """Return the fold with a name."""
+        return next(fold for fold in self.folds if fold.name == name)
+
     def training_sets(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the indices of each inner fold's training and validation samples, outer fold by
         outer fold.

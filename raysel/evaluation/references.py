@@ -8,26 +8,18 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.feature_selection import f_classif
 from sklearn.preprocessing import StandardScaler
 
-from raysel.core.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    LabelArray,
-    column_blocks,
-    is_quantity,
-)
-from raysel.data.preparation.outputs import Outputs
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, column_blocks, is_quantity
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
-from raysel.evaluation.confounds import CONFOUNDS
+from raysel.evaluation.confounds import CONFOUNDS, has_confounds, score_confounds
 from raysel.evaluation.guesses import guess_score, guesses_for
 from raysel.evaluation.judges import ALPHAS, KNN, RIDGE, Judge
 from raysel.evaluation.records import (
@@ -39,6 +31,7 @@ from raysel.evaluation.records import (
 )
 from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.selectors import usable_scores
+from raysel.evaluation.split import Split
 from raysel.numerics.metrics import Metric, metric
 from raysel.numerics.rankings import selection_ranks, stability_at_every_n
 
@@ -51,23 +44,6 @@ _SCALING: Final = "scaling"
 
 #: Variances that differ by less, relatively, are equal: only rounding would order the features.
 _EQUAL = 1e-9
-
-
-class Sets(NamedTuple):
-    """Scaled training samples and samples that are scored, with the classifier's seed.
-
-    ``constant`` is the mask of the columns that are constant in the unscaled training samples,
-    which ``variance`` and ``f_test`` never select, as the method does not; ``outputs`` the columns
-    of each feature, if it may be several.
-    """
-
-    X_train: Any
-    y_train: LabelArray
-    X_test: Any
-    y_test: LabelArray
-    random_state: int
-    constant: BoolArray | None = None
-    outputs: Outputs | None = None
 
 
 @dataclass
@@ -111,11 +87,7 @@ class _Ranked:
 
 
 def reference_scores(
-    outer: Sets,
-    inner: Iterable[Sets] = (),
-    *,
-    evaluation: Evaluation,
-    confounds: Callable[[], list[float]] | None = None,
+    outer: Split, inner: Iterable[Split] = (), *, evaluation: Evaluation
 ) -> ReferenceScores:
     """Score the references of a refit on its test samples.
 
@@ -129,11 +101,13 @@ def reference_scores(
     may do so itself; the inner folds then choose whether ``all features`` are standardised. Several
     tasks are scored separately.
 
-    Guesses and the confounds alone, by their own function, are scored always, others unless
-    ``evaluation.references`` is ``chance``.
+    Guesses and the confounds alone are scored always, others unless ``evaluation.references`` is
+    ``chance``.
     """
     result = ReferenceScores()
-    parts = _by_task(outer) if evaluation.is_native and not is_quantity(outer.y_train) else [outer]
+    parts = [outer]
+    if evaluation.is_native and not is_quantity(outer.y_train):
+        parts = _by_task(outer)
     if evaluation.references == "chance":
         pass
     elif not evaluation.is_native:
@@ -146,8 +120,8 @@ def reference_scores(
     else:
         plain = _reference_of_native(evaluation, outer.y_train)
         _score_rankings(outer, inner, plain, result, [ALL_FEATURES])
-    if confounds is not None:
-        result.scores[CONFOUNDS] = _scored(confounds)
+    if has_confounds(outer):
+        result.scores[CONFOUNDS] = _scored(lambda: [score_confounds(outer, evaluation.metric)])
     measure = metric(evaluation.metric)
     for name in guesses_for(measure, outer.y_train):
         result.scores[name] = _scored(lambda: [_guess(name, part, measure) for part in parts])  # noqa: B023
@@ -177,8 +151,8 @@ def _reference_of_native(evaluation: Evaluation, y: LabelArray) -> Evaluation:
 
 
 def _score_rankings(
-    outer: Sets,
-    inner: Iterable[Sets],
+    outer: Split,
+    inner: Iterable[Split],
     evaluation: Evaluation,
     result: ReferenceScores,
     rankings: Sequence[str] = RANKINGS,
@@ -191,15 +165,15 @@ def _score_rankings(
     if len(evaluation.settings) == 1 and chooses_n:
         names.remove(ALL_FEATURES)
     validation: dict[str, list[list[list[float | None]]]] = {name: [] for name in names}
-    for sets in inner if names else ():
+    for split in inner if names else ():
         for name, rows in validation.items():
             rows.append(
                 [
-                    _scored(partial(_ranked, name, sets, evaluation, [each]))
+                    _scored(partial(_ranked, name, split, evaluation, [each]))
                     for each in evaluation.settings
                 ]
             )
-        del sets  # not held beside the next
+        del split  # not held beside the next
     for name in rankings:
         settings: Sequence[Setting] = evaluation.settings[:1]
         if name in validation:
@@ -244,35 +218,33 @@ def _scored(compute: Callable[[], Sequence[float | None]]) -> list[float | None]
 
 
 def _ranked(
-    name: str, sets: Sets, evaluation: Evaluation, settings: Sequence[Setting] = ()
+    name: str, split: Split, evaluation: Evaluation, settings: Sequence[Setting] = ()
 ) -> list[float | None]:
     """Scores of a ranking, for each number of features; None where the estimator fails."""
-    sets, settings = _scaled(sets, settings)
-    d, constant = sets.X_train.shape[1], sets.constant
+    split, settings = _scaled(split, settings)
     if name == ALL_FEATURES:
-        n = d if sets.outputs is None else sets.outputs.n_features
-        scores, constant, evaluation = np.ones(d), None, replace(evaluation, n_features=(n,))
+        d = split.X_train.shape[1]
+        n = d if split.outputs is None else split.outputs.n_features
+        split, evaluation = replace(split, constant=None), replace(evaluation, n_features=(n,))
+        scores = np.ones(d)
+    elif name == VARIANCE:
+        scores = _variances(split.X_train)
     else:
-        scores = (
-            _variances(sets.X_train) if name == VARIANCE else _f_values(sets.X_train, sets.y_train)
-        )
+        scores = _f_values(split.X_train, split.y_train)
     if not len(scores):
         return []
     selector: Any = _Ranked(scores)
-    score = evaluation.scorer(*sets[:5], constant, settings, prepared=sets.outputs)
-    return with_none(score(selector))
+    return with_none(evaluation.scorer(split, settings)(selector))
 
 
-def _scaled(sets: Sets, settings: Sequence[Setting]) -> tuple[Sets, Sequence[Setting]]:
-    """Standardise the samples where a setting says so, and return the settings of the estimator
-    alone.
-    """
+def _scaled(split: Split, settings: Sequence[Setting]) -> tuple[Split, Sequence[Setting]]:
+    """Standardise the samples where a setting says so; return the estimator's own settings."""
     own = [tuple(pair for pair in setting if pair[0] != _SCALING) for setting in settings]
     if not any((_SCALING, "zscore") in setting for setting in settings):
-        return sets, own
-    scaler = StandardScaler().fit(sets.X_train)
-    X_train, X_test = scaler.transform(sets.X_train), scaler.transform(sets.X_test)
-    return sets._replace(X_train=X_train, X_test=X_test), own
+        return split, own
+    scaler = StandardScaler().fit(split.X_train)
+    X_train, X_test = scaler.transform(split.X_train), scaler.transform(split.X_test)
+    return replace(split, X_train=X_train, X_test=X_test, known=None), own
 
 
 def _variances(X: FloatArray) -> FloatArray:
@@ -300,23 +272,23 @@ def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
     return np.mean([np.nan_to_num(value, nan=0.0, posinf=np.inf) for value in values], axis=0)
 
 
-def _guess(name: str, sets: Sets, measure: Metric) -> float:
-    seed = sets.random_state
-    return guess_score(name, sets.y_train, sets.y_test, measure=measure, random_state=seed)
+def _guess(name: str, split: Split, measure: Metric) -> float:
+    seed = split.random_state
+    return guess_score(name, split.y_train, split.y_test, measure=measure, random_state=seed)
 
 
-def _by_task(sets: Sets) -> list[Sets]:
-    """Training and test sets of each task; all of them where there is one task."""
-    X_train, y_train, X_test, y_test = sets[:4]
+def _by_task(split: Split) -> list[Split]:
+    """Return the split of each task; all of it where there is one task."""
+    X_train, X_test = split.X_train, split.X_test
     if not isinstance(X_train, TaskBlocks) or not isinstance(X_test, TaskBlocks):
-        return [sets]
+        return [split]
     return [
-        Sets(
-            train,
-            y_train[X_train.tasks == task],
-            test,
-            y_test[X_test.tasks == task],
-            sets.random_state,
+        Split(
+            X_train=train,
+            y_train=split.y_train[X_train.tasks == task],
+            X_test=test,
+            y_test=split.y_test[X_test.tasks == task],
+            random_state=split.random_state,
         )
         for task, (train, test) in enumerate(zip(X_train.blocks, X_test.blocks, strict=True))
     ]

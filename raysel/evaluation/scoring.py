@@ -1,43 +1,41 @@
-"""Scores of a fitted selector on samples that were held out of its fit."""
+"""Scores of a fitted method on samples that were held out of its fit."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from raysel.base.estimator import Estimator
 from raysel.base.label_codes import fit_to_labels
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, is_quantity
-from raysel.data.layouts import SEPARATOR
-from raysel.data.preparation.outputs import Outputs
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.evaluation.judges import (
     KNN,
     NATIVE,
     EstimatorError,
     Judge,
+    best_guess,
     own_errors,
     shown_setting,
     without_nan,
 )
 from raysel.evaluation.neighbours import knn_path, knn_scores, knn_shares, set_decides
+from raysel.evaluation.outcomes import Measured, Outcome
 from raysel.evaluation.records import ChooseN, EstimatorFailure, Setting
-from raysel.evaluation.selectors import score_scale, usable_scores
+from raysel.evaluation.split import KnownScores, Split
 from raysel.numerics.metrics import Metric, known_of, metric
 from raysel.numerics.rankings import descending_order
 
-#: Scores, or why the estimator fails, by the settings and the set of features; a fold has one table
-#: for all configurations.
-KnownScores = dict[tuple[Any, ...], float | str]
-#: Number of scores that a table keeps, of 300 bytes each.
+#: Number of scores that a table of known scores keeps, of 300 bytes each.
 _KEPT = 4096
+
+#: Number of features, and setting of the estimator.
+_Case = tuple[int, Setting]
 
 
 @dataclass(frozen=True)
@@ -97,156 +95,21 @@ class Evaluation:
             return self
         return replace(self, n_features=tuple(self.n_features[i] for i in positions))
 
-    def scorer(
-        self,
-        X_train: Any,
-        y_train: LabelArray,
-        X_test: Any,
-        y_test: LabelArray,
-        random_state: int,
-        constant: BoolArray | None = None,
-        settings: Sequence[Setting] = (),
-        known: KnownScores | None = None,
-        prepared: Outputs | None = None,
-    ) -> Callable[..., FloatArray]:
-        """Return a function that scores a fitted selector on the given samples.
-
-        A score is NaN where the estimator fails; a list that is given to the function as well gets
-        each `EstimatorFailure`.
-
-        Scores that depend on the set of features alone are taken from ``known``, the table of these
-        samples, or go there: configurations and their iterations often rank the same features best.
+    def scorer(self, split: Split, settings: Sequence[Setting] = ()) -> Callable[..., FloatArray]:
+        """Return a function that scores a fitted method on the samples that are held out.
 
         ``settings`` are one for all numbers of features, or one for each; the first of the
-        evaluation's by default.
-
-        `X_train` is (n_train, d), `y_train` (n_train,) or (n_train, n_labels), `X_test` (n_test,
-        d), `y_test` (n_test,) or (n_test, n_labels), `constant` (d,). ``prepared`` tells the
-        columns of each feature, if a feature may be several; numbers of features are of features
-        then too.
+        evaluation's by default. See `RankingScorer`; ``native`` scores the method itself.
         """
-        measure = metric(self.metric)
-        if self.is_native:
-            mean = known_of(y_train) if is_quantity(y_train) else None
-            return lambda selector, _=None: self.finite(
-                self._of_model(measure, selector, X_test, y_test, mean), y_test
-            )
-        classes = known_of(y_train)
-        of_neighbours = self.estimator == KNN and not is_quantity(y_train)
-        settings = settings or self.settings[:1]
-        by_set = not of_neighbours or (
-            measure.response == "predict"
-            and set_decides(
-                y_train,
-                self.n_features[-1] if prepared is None else X_train.shape[1],
-                self.n_neighbors,
-            )
-        )
-        last: list[tuple[IntArray, FloatArray, list[EstimatorFailure]]] = []
+        if not self.is_native:
+            return RankingScorer(self, split, settings or self.settings[:1])
+        measure, y = metric(self.metric), split.y_test
+        mean = known_of(split.y_train) if is_quantity(split.y_train) else None
 
-        def outputs(
-            order: IntArray, cases: Sequence[tuple[int, Setting]]
-        ) -> Iterator[LabelArray | str]:
-            """Yield what the metric takes, or why there is nothing, for each number of features
-            and setting.
-            """
-            if not len(order):
-                yield measure.output(best_guess(y_train).fit(X_train, y_train), X_test, y_test)
-            elif of_neighbours:
-                sizes = [size for size, _ in cases]
-                if prepared is not None:
-                    order, sizes = prepared.columns(order), prepared.sizes(order, sizes)
-                arguments = X_train, y_train, X_test, order, sizes
-                yield from self._of_neighbours(measure, *arguments)
-            else:
-                # In the order of the data, as a selector gives the features to the classifier of
-                # the final pipeline.
-                for n, setting in cases:
-                    best = (
-                        np.sort(order[:n])
-                        if prepared is None
-                        else prepared.columns(np.sort(order[:n]))
-                    )
-                    judge = self.judge.make(y_train, random_state, setting)
-                    columns = X_train[:, best], y_train, X_test[:, best], y_test
-                    yield _output_of(judge, measure, *columns)
-
-        def score(
-            selector: Estimator, failures: list[EstimatorFailure] | None = None
-        ) -> FloatArray:
-            values = usable_scores(
-                selector.scores_, constant, prepared, scale=score_scale(selector)
-            )
-            order = descending_order(values)[: min(self.n_features[-1], int((values > 0).sum()))]
-            if not last or not np.array_equal(order, last[0][0]):
-                used = np.minimum(self.n_features, len(order)).tolist()
-                each = settings if len(settings) == len(used) else [*settings] * len(used)
-                cases = list(zip(used, each if len(order) else [()] * len(used), strict=True))
-                distinct = sorted(dict.fromkeys(cases), key=lambda case: case[0])
-                keys = {
-                    case: (self, random_state, case, _set_key(order[: case[0]]))
-                    for case in distinct
-                }
-                table: KnownScores = known if by_set and known is not None else {}
-                unknown = [case for case, key in keys.items() if key not in table]
-                for case, output in zip(
-                    unknown, outputs(order, unknown) if unknown else (), strict=True
-                ):
-                    if isinstance(output, str):
-                        table[keys[case]] = output
-                    else:
-                        table[keys[case]] = measure(y_test, output, classes)
-                last[:] = [
-                    (order, *self._found([table[keys[case]] for case in cases], each, y_test))
-                ]
-                while len(table) > _KEPT:
-                    del table[next(iter(table))]  # the oldest
-            _, scores, lost = last[0]
-            if failures is not None:
-                failures += lost
-            return scores
+        def score(method: Estimator, _: Any = None) -> FloatArray:
+            return self.finite(self._measured(measure, method, split.X_test, y, mean).values(), y)
 
         return score
-
-    def _found(
-        self,
-        values: Sequence[float | str],
-        settings: Sequence[Setting],
-        y: LabelArray,
-    ) -> tuple[FloatArray, list[EstimatorFailure]]:
-        """Scores for each number of features, and failures of the estimator. `y` is (n_samples,)
-        or of labels.
-        """
-        scores, failures = [], []
-        for n, setting, value in zip(self.n_features, settings, values, strict=True):
-            if isinstance(value, str):
-                failures.append(EstimatorFailure(n, shown_setting(setting), value))
-                scores.append(math.nan)
-            else:
-                scores += self.finite(np.array([value]), y).tolist()
-        return np.array(scores), failures
-
-    def _of_neighbours(
-        self,
-        measure: Metric,
-        X_train: FloatArray,
-        y_train: LabelArray,
-        X_test: FloatArray,
-        order: IntArray,
-        n_features: Sequence[int],
-    ) -> LabelArray:
-        """What a metric takes of the nearest neighbours, for each number of features."""
-        arguments = X_train, y_train, X_test, order, n_features
-        if measure.response == "predict":
-            return knn_path(*arguments, self.n_neighbors)
-        if measure.response == "class_scores":
-            return knn_scores(*arguments)
-        shares = measure.response == "predict_proba"
-        values = knn_shares(*arguments, self.n_neighbors) if shares else knn_scores(*arguments)
-        if y_train.ndim == 2:
-            return values
-        classes = np.unique(y_train)
-        return np.array([measure.of_two(of_size, classes) for of_size in values])
 
     def outcome(
         self, model: Any, X: Samples, y: LabelArray, y_train: LabelArray | None = None
@@ -265,12 +128,6 @@ class Evaluation:
             }
         report = {name: measured[name].values() for name in self.report}
         return Outcome(predicted, measured[self.metric], report)
-
-    def _of_model(
-        self, measure: Metric, model: Any, X: Samples, y: LabelArray, mean: FloatArray | None
-    ) -> FloatArray:
-        """Compute a metric of a fitted model for each task."""
-        return self._measured(measure, model, X, y, mean).values()
 
     def _measured(
         self,
@@ -307,104 +164,134 @@ class Evaluation:
         return values
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Samples with what a metric takes of a model for them, so that it can be computed of some
-    of them.
+class RankingScorer:
+    """Function that scores a fitted method at each number of features.
+
+    A score is NaN where the estimator fails; a list that is given to the function as well gets
+    each `EstimatorFailure`.
+
+    Scores that depend on the set of features alone are taken from the split's table of known
+    scores, or go there: configurations and their iterations often rank the same features best.
     """
 
-    metric: Metric
-    #: Labels; shape (n_samples,) or (n_samples, n_labels).
-    y: LabelArray
-    #: What the metric takes of the model; its first axis is of the samples.
-    output: Any
-    #: Classes of the model, or means of quantities over its training samples.
-    classes: Any
-    #: Mask of the samples with a label by task, of one task by an empty name; None where all
-    #: samples are scored.
-    parts: Mapping[str, BoolArray] | None = None
+    def __init__(self, evaluation: Evaluation, split: Split, settings: Sequence[Setting]) -> None:
+        self._evaluation, self._split = evaluation, split
+        self._measure = metric(evaluation.metric)
+        self._classes = known_of(split.y_train)
+        self._uses_neighbours = evaluation.estimator == KNN and not is_quantity(split.y_train)
+        n = len(evaluation.n_features)
+        self._settings = settings if len(settings) == n else [*settings] * n
+        self._table: KnownScores | None = split.known if self._set_decides() else None
+        self._order: IntArray | None = None
+        self._scores = np.empty(0)
+        self._failures: list[EstimatorFailure] = []
 
-    @property
-    def n_columns(self) -> int:
-        """Columns of scores that the metric takes, e.g. one for each class; 1 for predictions."""
-        scores = self.metric.response != "predict" and np.ndim(self.output) == 2
-        return int(self.output.shape[1]) if scores else 1
+    def __call__(self, method: Any, failures: list[EstimatorFailure] | None = None) -> FloatArray:
+        """Return the score of a fitted method at each number of features; shape (n_sizes,)."""
+        values = self._split.feature_scores(method)
+        n_best = min(self._evaluation.n_features[-1], int((values > 0).sum()))
+        order = descending_order(values)[:n_best]
+        if self._order is None or not np.array_equal(order, self._order):
+            self._scores, self._failures = self._score(order)
+            self._order = order
+        if failures is not None:
+            failures += self._failures
+        return self._scores
 
-    def values(self, rows: IntArray | None = None) -> FloatArray:
-        """Compute the metric of all samples or of some rows, one value for each task; returns
-        (n_tasks,).
-        """
-        y, output = (self.y, self.output) if rows is None else (self.y[rows], self.output[rows])
-        if self.parts is None:
-            return np.array([self.metric(y, output, self.classes)])
-        masks = [mask if rows is None else mask[rows] for mask in self.parts.values()]
-        return np.array(
-            [
-                self._of_part(name, y[mask], output[mask])
-                for name, mask in zip(self.parts, masks, strict=True)
-            ]
-        )
+    def _set_decides(self) -> bool:
+        """Whether a score is the same, to the last bit, for the same features in another order."""
+        if not self._uses_neighbours:
+            return True
+        if self._measure.response != "predict":
+            return False
+        split, widest = self._split, self._evaluation.n_features[-1]
+        if split.outputs is not None:
+            widest = split.X_train.shape[1]
+        return set_decides(split.y_train, widest, self._evaluation.n_neighbors)
 
-    def _of_part(self, task: str, y: LabelArray, output: Any) -> float:
-        if task:
-            return _of_task(self.metric, task, y, output, self.classes)
-        return self.metric(y, output, self.classes)
+    def _score(self, order: IntArray) -> tuple[FloatArray, list[EstimatorFailure]]:
+        """Score the best features, and return the failures of the estimator beside the scores."""
+        evaluation, split = self._evaluation, self._split
+        sizes = np.minimum(evaluation.n_features, len(order)).tolist()
+        # Where no feature has a score, no estimator is fitted.
+        settings = self._settings if len(order) else [()] * len(sizes)
+        cases: list[_Case] = list(zip(sizes, settings, strict=True))
+        keys = {
+            case: (evaluation, split.random_state, case, _set_key(order[: case[0]]))
+            for case in sorted(dict.fromkeys(cases), key=lambda case: case[0])
+        }
+        table: KnownScores = {} if self._table is None else self._table
+        unknown = [case for case, key in keys.items() if key not in table]
+        for case, output in zip(unknown, self._outputs(order, unknown), strict=True):
+            if isinstance(output, str):
+                table[keys[case]] = output
+            else:
+                table[keys[case]] = self._measure(split.y_test, output, self._classes)
+        found = self._checked([table[keys[case]] for case in cases])
+        while len(table) > _KEPT:
+            del table[next(iter(table))]  # the oldest
+        return found
 
+    def _checked(self, values: Iterable[float | str]) -> tuple[FloatArray, list[EstimatorFailure]]:
+        """Return finite scores, NaN where the estimator fails, and its failures."""
+        scores, failures = [], []
+        sizes = self._evaluation.n_features
+        for n, setting, value in zip(sizes, self._settings, values, strict=True):
+            if isinstance(value, str):
+                failures.append(EstimatorFailure(n, shown_setting(setting), value))
+                scores.append(math.nan)
+            else:
+                scores += self._evaluation.finite(np.array([value]), self._split.y_test).tolist()
+        return np.array(scores), failures
 
-def _of_task(measure: Metric, name: str, y: LabelArray, output: Any, classes: Any) -> float:
-    """Compute a metric of the samples of one task, of whose own classes alone it is, as if no other
-    task were there.
+    def _outputs(self, order: IntArray, cases: Sequence[_Case]) -> Iterator[LabelArray | str]:
+        """Yield what the metric takes, or why there is nothing, for each case."""
+        split = self._split
+        if not cases:
+            return
+        if not len(order):
+            guess = best_guess(split.y_train).fit(split.X_train, split.y_train)
+            yield self._measure.output(guess, split.X_test, split.y_test)
+        elif self._uses_neighbours:
+            yield from self._neighbour_outputs(order, [size for size, _ in cases])
+        else:
+            for n, setting in cases:
+                yield self._estimator_output(order[:n], setting)
 
-    `y` is (n_samples,), `output` (n_samples,) or (n_samples, n_classes), `classes` (n_classes,)
-    those of all tasks.
-    """
-    own = np.array([str(label).startswith(f"{name}{SEPARATOR}") for label in classes])
-    if measure.response != "predict":
-        output = output[:, own]
-    if measure.response in ("decision_function", "predict_proba"):
-        output = measure.of_two(output, classes[own])
-    return measure(y, output, classes[own])
+    def _neighbour_outputs(self, order: IntArray, sizes: Sequence[int]) -> LabelArray:
+        """Return what the metric takes of the nearest neighbours, for each number of features."""
+        split, response = self._split, self._measure.response
+        if split.outputs is not None:
+            sizes = split.outputs.sizes(order, sizes)
+            order = split.outputs.columns(order)
+        arguments = split.X_train, split.y_train, split.X_test, order, sizes
+        if response == "predict":
+            return knn_path(*arguments, self._evaluation.n_neighbors)
+        if response == "predict_proba":
+            values = knn_shares(*arguments, self._evaluation.n_neighbors)
+        else:
+            values = knn_scores(*arguments)
+        if response == "class_scores" or split.y_train.ndim == 2:
+            return values
+        classes = np.unique(split.y_train)
+        return np.array([self._measure.of_two(of_size, classes) for of_size in values])
 
-
-def _output_of(
-    estimator: Any,
-    measure: Metric,
-    X_train: FloatArray,
-    y_train: LabelArray,
-    X_test: FloatArray,
-    y_test: LabelArray,
-) -> LabelArray | str:
-    """What a metric takes of an estimator after its fit, or why the estimator fails."""
-    try:
-        with own_errors():
-            model = fit_to_labels(estimator, X_train, y_train)
-            return without_nan(measure.output(model, X_test, y_test))
-    except EstimatorError as error:
-        return str(error)
-
-
-def best_guess(y: LabelArray) -> Any:
-    """Return the unfitted model that reads no feature: the shares of the classes, or the mean of
-    quantities.
-    """
-    return DummyRegressor() if is_quantity(y) else DummyClassifier(strategy="prior")
+    def _estimator_output(self, features: IntArray, setting: Setting) -> LabelArray | str:
+        """Return what the metric takes of the estimator after its fit, or why it fails."""
+        split = self._split
+        # In the order of the data, as a selector gives them to the estimator of the final model.
+        columns = np.sort(features)
+        if split.outputs is not None:
+            columns = split.outputs.columns(columns)
+        estimator = self._evaluation.judge.make(split.y_train, split.random_state, setting)
+        X_train, X_test = split.X_train[:, columns], split.X_test[:, columns]
+        try:
+            with own_errors():
+                model = fit_to_labels(estimator, X_train, split.y_train)
+                return without_nan(self._measure.output(model, X_test, split.y_test))
+        except EstimatorError as error:
+            return str(error)
 
 
 def _set_key(features: IntArray) -> bytes:
     return hashlib.blake2b(np.sort(features).tobytes(), digest_size=16).digest()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Predictions of some samples and their metrics."""
-
-    #: Predicted labels; shape (n_samples,) or (n_samples, n_labels).
-    predicted: LabelArray
-    #: What the metric is computed of.
-    measured: Measured
-    report: dict[str, FloatArray]
-
-    @cached_property
-    def scores(self) -> FloatArray:
-        """Value of the metric; shape (1,) or (n_tasks,)."""
-        return self.measured.values()

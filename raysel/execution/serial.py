@@ -15,10 +15,10 @@ from threadpoolctl import threadpool_limits
 
 from raysel.core.errors import raise_storage_error
 from raysel.core.machine import machine_memory
-from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import OuterFold, name_draws
 from raysel.evaluation.records import RefitRecord, TrialRecord
-from raysel.evaluation.refit import refit_winner
+from raysel.evaluation.refit import RefitSettings, refit_winner
+from raysel.evaluation.split import Split
 from raysel.execution.executor import Executor, Recorder, SearchLimits, TaskEnd, refit_error
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
@@ -53,17 +53,17 @@ class PreparedFolds:
 
     def __init__(self, study: Study, memory_share: float) -> None:
         self._study, self._room = study, room_for_folds(study, memory_share)
-        self._kept: dict[tuple[str, int, str], FoldData] = {}
+        self._kept: dict[tuple[str, int, str], Split] = {}
 
-    def __call__(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:
+    def __call__(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> Split:
         """Return an inner fold, given by its number, prepared for a configuration's parameters."""
         key = fold.name, inner, self._study.prepare_key(params)
         if key in self._kept:
             return self._kept[key]
-        data = self._study.fold_data(fold.inner[inner], params)
-        if data.nbytes <= self._room:
-            self._kept[key], self._room = data, self._room - data.nbytes
-        return data
+        split = self._study.trial_split(fold, inner, params)
+        if split.nbytes <= self._room:
+            self._kept[key], self._room = split, self._room - split.nbytes
+        return split
 
     def clear(self) -> None:
         """Forget the folds that are kept."""
@@ -72,25 +72,16 @@ class PreparedFolds:
 
 def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRecord, Any]:
     """Refit an outer fold's winner on its training set and score it once."""
-    state = fold.random_state(study.config.seed)
-    return refit_winner(
-        study.dataset.X,
-        study.dataset.y,
-        fold,
-        winner,
-        study.solver(winner.params, state),
-        scaler=study.scaler(),
+    split = study.split(fold)
+    settings = RefitSettings(
         evaluation=study.evaluation,
-        random_state=state,
-        redundancy_sizes=study.redundancy_sizes,
-        feature_names=study.dataset.feature_names,
-        classes=study.dataset.classes,
         n_shown=study.default_top,
-        inner_states=[fold.random_state(study.config.seed, i) for i in range(len(fold.inner))],
-        preparation=study.preparation(),
-        kept_whole=study.kept_whole,
+        feature_names=study.dataset.feature_names,
+        redundancy_sizes=study.redundancy_sizes,
         over_samples=not name_draws(each.name for each in study.plan.outer),
     )
+    solver = study.solver(winner.params, split.random_state)
+    return refit_winner(split, winner, solver, settings, study.inner_splits(fold))
 
 
 def run_task(study: Study, function: Callable[[Study, Any], Any], argument: Any) -> TaskEnd:
@@ -115,10 +106,10 @@ class SerialExecutor(Executor):
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self._fold_data = PreparedFolds(study, MEMORY_SHARE)
+        self._splits = PreparedFolds(study, MEMORY_SHARE)
 
     def __exit__(self, *_: object) -> None:
-        self._fold_data.clear()
+        self._splits.clear()
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
         """Run the remaining trials of a plan, one after the other."""
@@ -141,7 +132,7 @@ class SerialExecutor(Executor):
         self, plan: TrialPlan, config: dict[str, Any], recorder: Recorder, limits: SearchLimits
     ) -> None:
         recorder.log.trial_started()
-        trial = plan.trial_class(self._study, config, self._fold_data)
+        trial = plan.trial_class(self._study, config, self._splits)
         for _ in plan.steps(trial, config):
             if limits.reached():  # as on Ray, a running trial is abandoned without a record
                 return

@@ -17,11 +17,11 @@ from raysel.base.estimator import convergence_of
 from raysel.core.errors import raise_storage_error
 from raysel.core.machine import now, running_seconds
 from raysel.evaluation.configurations import Configuration
-from raysel.evaluation.lockstep import FoldData, run_in_lockstep, run_in_turn
+from raysel.evaluation.lockstep import run_in_lockstep, run_in_turn
 from raysel.evaluation.nested_search import empty_record
 from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, TrialRecord
-from raysel.evaluation.training import set_parameters
+from raysel.evaluation.split import Split, set_parameters
 from raysel.study.definition import Study
 
 
@@ -77,9 +77,9 @@ def _set_status(record: TrialRecord) -> None:
         record.status = "null"
 
 
-#: Returns the prepared data of an outer fold's inner fold, given by its number, for a
-#: configuration's parameters.
-FoldSource = Callable[[OuterFold, int, Mapping[str, Any]], FoldData]
+#: Returns an inner split of an outer fold, given by its number, prepared for a configuration's
+#: parameters.
+SplitSource = Callable[[OuterFold, int, Mapping[str, Any]], Split]
 
 
 class Rung(NamedTuple):
@@ -103,10 +103,10 @@ class Trial(ABC):
         self,
         study: Study,
         config: Mapping[str, Any],
-        fold_data: FoldSource,
+        find_split: SplitSource,
         on_limit: Callable[[float], None] | None = None,
     ) -> None:
-        self._study, self._fold_data, self._on_limit = study, fold_data, on_limit
+        self._study, self._find_split, self._on_limit = study, find_split, on_limit
         self._deadline = math.inf
         self._start(config)
         self.record.started = now()
@@ -175,15 +175,16 @@ class ConfigurationTrial(Trial):
         study, params = self._study, self.record.params
         for fold in self._folds:
             inner = range(len(fold.inner))
-            states = [fold.random_state(study.config.seed, i) for i in inner]
             trace = self.record.folds[fold.name] = FoldTrace()
             self._start_clock()
             try:
                 iterations = self._advance(
-                    [study.trial_solver(params, state) for state in states],
-                    (self._fold_data(fold, i, params) for i in inner),
+                    [
+                        study.trial_solver(params, fold.random_state(study.config.seed, i))
+                        for i in inner
+                    ],
+                    (self._find_split(fold, i, params) for i in inner),
                     study.evaluation,
-                    states,
                     trace,
                 )
                 for iteration in iterations:
@@ -234,21 +235,17 @@ class PathTrial(Trial):
     def _run(self) -> Iterator[int]:
         study = self._study
         # All configurations on a path share one preparation.
-        data = self._fold_data(self._fold, self._inner, self._configurations[0].params)
-        state = self._fold.random_state(study.config.seed, self._inner)
-        sets = data.X_train, data.y_train, data.X_test, data.y_test
+        split = self._find_split(self._fold, self._inner, self._configurations[0].params)
         evaluation = study.evaluation
-        scorers = [
-            evaluation.scorer(*sets, state, data.constant, [setting], data.known, data.outputs)
-            for setting in evaluation.settings
-        ]
+        scorers = [evaluation.scorer(split, [setting]) for setting in evaluation.settings]
         solvers = [
-            study.solver(configuration.params, state) for configuration in self._configurations
+            study.solver(configuration.params, split.random_state)
+            for configuration in self._configurations
         ]
         for solver in solvers:
-            set_parameters(solver, data.parameters)
+            set_parameters(solver, split.parameters)
         self._start_clock()
-        fitted = type(solvers[0]).fit_path(solvers, data.X_train, data.prepared)
+        fitted = type(solvers[0]).fit_path(solvers, split.X_train, split.prepared)
         for number, (position, source) in enumerate(fitted):
             self._check_clock()
             solver = solvers[position]

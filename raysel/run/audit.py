@@ -31,8 +31,8 @@ from raysel.data.table_rows import TableRows
 from raysel.data.task_blocks import Samples, constant_features
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.records import Setting
+from raysel.evaluation.split import Split, set_parameters
 from raysel.evaluation.splitters import split
-from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.execution.executor import TaskEnd
 from raysel.numerics.permutation import LabelPermutations
 from raysel.results.audit import Audit
@@ -301,19 +301,20 @@ def careless_score(study: Study) -> _Careless:
     """
     X, y = study.dataset.X, study.dataset.y
     state = derived_seed(study.config.seed, "refit", 0, 0)
-    whole = TrainingSet.of(X[np.arange(len(X))], y, study.scaler(), study.preparation())
+    whole = study.fit_split(np.arange(len(X)), random_state=state)
     scores: list[tuple[float, int]] = []
     with warnings.catch_warnings(action="ignore"):
         for configuration in study.configurations:
             solver = study.solver(configuration.params, state)
             set_parameters(solver, whole.parameters)
             if study.evaluation.is_native:
-                last, values, labels = _without_last(solver, whole.X, y)
-                scores.append((_of_model(study, last, values, labels, state), len(labels)))
+                last, values, labels = _without_last(solver, whole.X_train, y)
+                samples = replace(whole, X_train=values, y_train=labels)
+                scores.append((_of_model(study, last, samples), len(labels)))
                 continue
-            solver.fit(whole.X, y)
+            solver.fit(whole.X_train, y)
             for setting in study.evaluation.settings:
-                each = _of_judge(study, solver, whole, y, state, setting)
+                each = _of_judge(study, solver, whole, setting)
                 scores += [(score, len(y)) for score in each.tolist() if not math.isnan(score)]
     if not scores:
         raise StudyError(
@@ -331,6 +332,13 @@ def _folds(study: Study, y: LabelArray) -> Sequence[tuple[IntArray, IntArray]]:
         n_folds = min(n_folds, int(np.unique(y, return_counts=True)[1].min()))
     state = derived_seed(study.config.seed, "outer split", 0)
     return split(y, n_folds, groups=None, random_state=state, where="outer")
+
+
+def _splits(study: Study, whole: Split) -> Iterator[Split]:
+    """Split samples that are prepared together, which is the care that is lacking."""
+    X, y = whole.X_train, whole.y_train
+    for train, test in _folds(study, y):
+        yield replace(whole, X_train=X[train], y_train=y[train], X_test=X[test], y_test=y[test])
 
 
 def _careless_of_permuted(study: Study, number: int, *, seed: int) -> float:
@@ -380,29 +388,19 @@ def _before_last(pipeline: Pipeline, rows: Any, y: LabelArray) -> tuple[Any, Any
     return keeper.X_, keeper.y_
 
 
-def _of_model(
-    study: Study,
-    model: Estimator,
-    X: FloatArray,
-    y: LabelArray,
-    state: int,
-) -> float:
+def _of_model(study: Study, model: Estimator, whole: Split) -> float:
     """Mean score of a model over folds."""
     values = []
-    for train, test in _folds(study, y):
-        fitted = clone(model).fit(X[train], y[train])
-        values.append(
-            study.evaluation.scorer(X[train], y[train], X[test], y[test], state)(fitted).mean()
-        )
+    for each in _splits(study, whole):
+        fitted = clone(model).fit(each.X_train, each.y_train)
+        values.append(study.evaluation.scorer(each)(fitted).mean())
     return float(np.mean(values))
 
 
 def _of_judge(
     study: Study,
     solver: Estimator,
-    whole: TrainingSet,
-    y: LabelArray,
-    state: int,
+    whole: Split,
     setting: Setting,
 ) -> FloatArray:
     """Mean score of the judge over folds for each number of features that a method ranks best,
@@ -410,11 +408,6 @@ def _of_judge(
 
     It is NaN where the judge fails on a fold.
     """
-    X, constant, outputs = whole.X, constant_features(whole.X), whole.outputs
-    scores = [
-        study.evaluation.scorer(
-            X[train], y[train], X[test], y[test], state, constant, (setting,), prepared=outputs
-        )(solver)
-        for train, test in _folds(study, y)
-    ]
+    scaled = replace(whole, constant=constant_features(whole.X_train))
+    scores = [study.evaluation.scorer(each, (setting,))(solver) for each in _splits(study, scaled)]
     return np.mean(scores, axis=0)

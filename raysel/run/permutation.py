@@ -18,8 +18,7 @@ from raysel.core.errors import ConfigError, StudyError
 from raysel.evaluation.nested_search import select_winner
 from raysel.evaluation.plan import InnerFold, NestedPlan, OuterFold, derived_seed
 from raysel.evaluation.records import FINAL, EstimatorFailure, RefitRecord, TrialRecord
-from raysel.evaluation.selectors import usable_scores
-from raysel.evaluation.training import TrainingSet, set_parameters
+from raysel.evaluation.split import set_parameters
 from raysel.execution.serial import PreparedFolds
 from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
 from raysel.execution.trials import trial_records
@@ -131,27 +130,19 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     """Test score of a configuration at the chosen number of features, None for the final fold,
     and feature scores.
     """
-    X, y, state = study.dataset.X, study.dataset.y, fold.random_state(study.config.seed)
-    solver = study.solver(chosen.params, state)
-    training = TrainingSet.of(X[fold.train], y[fold.train], study.scaler(), study.preparation())
-    set_parameters(solver, training.parameters)
-    solver.fit(training.X, y[fold.train])
+    split = study.split(fold)
+    solver = study.solver(chosen.params, split.random_state)
+    set_parameters(solver, split.parameters)
+    solver.fit(split.X_train, split.y_train)
     if not len(fold.test):
-        return None, usable_scores(
-            solver.scores_, training.constant, training.outputs, scale=solver.score_scale
-        )
+        return None, split.feature_scores(solver)
     evaluation, settings = study.evaluation, [tuple(setting.items()) for setting in chosen.settings]
     if chosen.position is not None:
         last = chosen.position + 1
-        evaluation, settings = (
-            replace(evaluation, n_features=evaluation.n_features[:last]),
-            settings[:last],
-        )
-    sets = training.X, y[fold.train], training.transform(X[fold.test]), y[fold.test]
+        evaluation = replace(evaluation, n_features=evaluation.n_features[:last])
+        settings = settings[:last]
     failures: list[EstimatorFailure] = []
-    scores = evaluation.scorer(
-        *sets, state, training.constant, settings, prepared=training.outputs
-    )(solver, failures)
+    scores = evaluation.scorer(split.with_test(), settings)(solver, failures)
     of_score = scores[list(chosen.scored)] if chosen.position is None else scores[-1:]
     if np.isnan(of_score).any():
         raise StudyError(f"evaluation.estimator fails on {fold.name}: {failures[-1].reason}")

@@ -16,8 +16,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets import target_of
 from raysel.data.targets.folds import number_units
 from raysel.evaluation.plan import derived_seed
-from raysel.evaluation.selectors import usable_scores
-from raysel.evaluation.training import TrainingSet, set_parameters
+from raysel.evaluation.split import set_parameters
 from raysel.numerics.rankings import bounded_top, descending_order, threshold_on_grid
 from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
 from raysel.run.launch import make_listeners
@@ -241,11 +240,12 @@ def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int
         dataset.y, study.kept_whole, derived_seed(study.config.seed, "halves", pair)
     )[side]
     solver = study.solver(params, derived_seed(study.config.seed, "half fit", pair, side))
-    training = TrainingSet.of(dataset.X[half], dataset.y[half], study.scaler(), study.preparation())
-    set_parameters(solver, training.parameters)
-    solver.fit(training.X, dataset.y[half])
-    constant = dataset.constant if training.preparation is None else training.constant
-    scores = usable_scores(solver.scores_, constant, training.outputs, scale=solver.score_scale)
+    split = study.fit_split(half)
+    if split.preparation is None:
+        split = replace(split, constant=dataset.constant)
+    set_parameters(solver, split.parameters)
+    solver.fit(split.X_train, split.y_train)
+    scores = split.feature_scores(solver)
     if not np.isfinite(scores).all():
         raise DataError("the solver gave scores that are NaN or infinite.")
     n_scored = int((scores > 0).sum())

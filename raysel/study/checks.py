@@ -24,7 +24,7 @@ from raysel.evaluation.judges import ALPHAS, KNN, LINEAR_SVM, NATIVE, RIDGE, Jud
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.sampler_registry import GROUP as SAMPLERS
 from raysel.evaluation.sampler_registry import sampler_class
-from raysel.evaluation.training import set_parameters
+from raysel.evaluation.split import set_parameters
 from raysel.numerics.metrics import GROUP as METRICS
 from raysel.numerics.metrics import check_metric, metric
 from raysel.study.inspection.parts import parts

@@ -20,10 +20,10 @@ from raysel.core.errors import ConfigError
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.failing_numbers import FailingNumbers, failing_numbers
 from raysel.evaluation.judges import EstimatorError
-from raysel.evaluation.lockstep import FoldData, run_in_lockstep
+from raysel.evaluation.lockstep import run_in_lockstep
 from raysel.evaluation.records import EstimatorFailure, FoldTrace
-from raysel.evaluation.references import Sets, inner_folds_choose, reference_scores
-from raysel.evaluation.training import set_parameters
+from raysel.evaluation.references import inner_folds_choose, reference_scores
+from raysel.evaluation.split import Split, set_parameters
 from raysel.study.definition import Study
 
 #: A pilot fit is stopped after this many seconds of processor time.
@@ -128,10 +128,10 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         warnings.catch_warnings(action="ignore"),
     ):
         elapsed = _stopwatch()
-        prepared: dict[str, FoldData] = {}
+        prepared: dict[str, Split] = {}
         for key, params in islice(study.prepared_examples.items(), _MOST_PREPARED):
             with suppress(Exception):  # the pilot fit meets the error again
-                prepared[key] = study.fold_data(fold.inner[number], params)
+                prepared[key] = study.trial_split(fold, number, params)
         n_keys = len(study.prepared_examples) / max(1, len(prepared))
         prepare_seconds = elapsed() * n_keys
         elapsed = _stopwatch()
@@ -188,7 +188,7 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         study.config.search.early_stopping is not None or study.config.search.is_path,
         unknown or ("" if pilots else "the pilot fits fail"),
         failures,
-        round(study.n_largest * sum(data.nbytes for data in prepared.values()) * n_keys),
+        round(study.n_largest * sum(split.nbytes for split in prepared.values()) * n_keys),
         round(n_tried * study.n_inner) + n_refits,
         max(peaks, default=None),
         failing_numbers((number, pilot.failing) for pilot in pilots),
@@ -201,27 +201,19 @@ def _told(error: Exception) -> str:
     return f"{name}{error}".partition("\n")[0]
 
 
-def _reference_seconds(study: Study, data: FoldData | None) -> float:
+def _reference_seconds(study: Study, split: Split | None) -> float:
     """Seconds to score the references of all outer folds, from those of an inner training set by
     one setting.
     """
     evaluation = study.evaluation
-    if evaluation.references is not True or evaluation.is_native or data is None:
+    if evaluation.references is not True or evaluation.is_native or split is None:
         return 0.0
     one = replace(evaluation, settings=evaluation.settings[:1], choose_n="mean")
-    sets = Sets(
-        data.X_train,
-        data.y_train,
-        data.X_test,
-        data.y_test,
-        study.config.seed,
-        data.constant,
-        data.outputs,
-    )
+    split = replace(split, known=None)
     elapsed = _stopwatch()
-    reference_scores(sets, evaluation=replace(one, references="chance"))
+    reference_scores(split, evaluation=replace(one, references="chance"))
     guesses = elapsed()
-    reference_scores(sets, evaluation=one)
+    reference_scores(split, evaluation=one)
     rankings = elapsed() - 2 * guesses
     n_inner = (
         len(study.largest[0].inner) * len(evaluation.settings)
@@ -233,26 +225,26 @@ def _reference_seconds(study: Study, data: FoldData | None) -> float:
     )
 
 
-def _importance_seconds(study: Study, pilot: _Pilot, data: FoldData | None) -> float:
+def _importance_seconds(study: Study, pilot: _Pilot, split: Split | None) -> float:
     """Seconds by which a refit takes longer than a fit of a trial, because it ranks by
     permutation.
     """
-    if not study.config.solver.importance or not study.evaluation.is_native or data is None:
+    if not study.config.solver.importance or not study.evaluation.is_native or split is None:
         return 0.0
-    return _ranking_seconds(pilot.solver, pilot.seconds, data)
+    return _ranking_seconds(pilot.solver, pilot.seconds, split)
 
 
-def _ranking_seconds(fitted: Estimator, seconds: float, data: FoldData) -> float:
+def _ranking_seconds(fitted: Estimator, seconds: float, split: Split) -> float:
     """Seconds to rank by permutation, from those of a fit and of the predictions of a fifth of
     the samples.
     """
     predictions: list[float] = []
-    some = data.X_train[: max(1, len(data.X_train) // 5)]
+    some = split.X_train[: max(1, len(split.X_train) // 5)]
     while len(predictions) < 30 and sum(predictions[1:]) < 0.2:  # the first one loads code
         elapsed = _stopwatch()
         fitted.predict(some)
         predictions.append(elapsed())
-    return 4 * seconds + 25 * data.X_train.shape[1] * min(predictions)
+    return 4 * seconds + 25 * split.X_train.shape[1] * min(predictions)
 
 
 @dataclass(frozen=True)
@@ -301,22 +293,22 @@ class _Pilot:
         )
 
 
-def _pilot(study: Study, example: Configuration, data: FoldData | None) -> _Pilot:
+def _pilot(study: Study, example: Configuration, split: Split | None) -> _Pilot:
     """Fit and score a configuration on the largest inner training set for some seconds."""
     fold, number = study.largest
     state = fold.random_state(study.config.seed, number)
-    data = data or study.fold_data(fold.inner[number], example.params)
+    split = split or study.trial_split(fold, number, example.params)
     solver = study.trial_solver(example.params, state)
     if study.config.solver.importance and not study.evaluation.is_native:
         elapsed, plain = _stopwatch(), study.solver(example.params, state, ranked=False)
-        set_parameters(plain, data.parameters)
-        plain.fit(data.X_train, data.y_train)
+        set_parameters(plain, split.parameters)
+        plain.fit(split.X_train, split.y_train)
         seconds = elapsed()
-        if (ranked := seconds + _ranking_seconds(plain, seconds, data)) > _PILOT_SECONDS:
+        if (ranked := seconds + _ranking_seconds(plain, seconds, split)) > _PILOT_SECONDS:
             return _Pilot(ranked, 1, True, [], plain, None)  # scoring takes far less
     before, elapsed, ended, gaps, n_iter = _restart_peak(), _stopwatch(), True, [], 0
     trace = FoldTrace()
-    for n_iter in run_in_lockstep([solver], [data], study.evaluation, [state], trace):
+    for n_iter in run_in_lockstep([solver], [split], study.evaluation, trace):
         if (gap := convergence_of(solver)[1]) is not None:
             gaps.append(gap)
         if elapsed() > _PILOT_SECONDS and n_iter < solver.max_steps and not solver.converged_:

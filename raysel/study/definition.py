@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,11 +25,11 @@ from raysel.data.table_rows import TableRows
 from raysel.data.targets import QUANTITIES
 from raysel.evaluation.configurations import Configuration, corners
 from raysel.evaluation.feature_ranking import default_n_selected
-from raysel.evaluation.lockstep import FoldData, make_fold_data
 from raysel.evaluation.nested_search import SuccessiveHalving
-from raysel.evaluation.plan import InnerFold, NestedPlan, OuterFold
+from raysel.evaluation.plan import NestedPlan, OuterFold
 from raysel.evaluation.records import TrialRecord
 from raysel.evaluation.scoring import Evaluation
+from raysel.evaluation.split import Split, SplitRows
 from raysel.study.background import read_background
 from raysel.study.checks import (
     Problems,
@@ -50,6 +50,8 @@ from raysel.study.inspection.leaks import refuse_leaks
 from raysel.study.inspection.remarks import data_remarks, scale_remarks
 from raysel.study.preparation import check_sites, preparation_of, tried_preparation
 from raysel.study.trial_fits import Findings, check_configurations
+
+_NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -400,18 +402,34 @@ class Study:
             examples.setdefault(self.prepare_key(example.params), example.params)
         return examples
 
-    def fold_data(self, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
-        """Scale and prepare one inner fold for all configurations with the same `prepare_key` as
-        these parameters.
-        """
-        return make_fold_data(
-            self.dataset.X,
-            self.dataset.y,
-            inner.train,
-            inner.validation,
-            scaler=self.scaler(),
-            solver=self.solver(params),
-            preparation=self.preparation(),
+    def split(self, fold: OuterFold, inner: int | None = None) -> Split:
+        """Fit preparation and scaler to the training set of an outer fold, or of an inner one."""
+        train, test = fold.train, fold.test
+        if inner is not None:
+            train, test = fold.inner[inner].train, fold.inner[inner].validation
+        state = fold.random_state(self.config.seed, inner)
+        return self.fit_split(train, test, random_state=state, name=fold.name)
+
+    def inner_splits(self, fold: OuterFold) -> Iterator[Split]:
+        """Yield each inner split of an outer fold, without holding it beside the next."""
+        for inner in range(len(fold.inner)):
+            yield self.split(fold, inner).with_test()
+
+    def trial_split(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> Split:
+        """Prepare an inner split for all configurations with the `prepare_key` of parameters."""
+        return self.split(fold, inner).for_trials(self.solver(params))
+
+    def fit_split(
+        self, train: IntArray, test: IntArray = _NO_ROWS, *, random_state: int = 0, name: str = ""
+    ) -> Split:
+        """Fit preparation and scaler to some samples."""
+        X, y = self.dataset.X, self.dataset.y
+        return Split.fit(
+            SplitRows(X=X, y=y, train=train, test=test, groups=self.kept_whole),
+            self.scaler(),
+            self.preparation(),
+            random_state=random_state,
+            name=name,
         )
 
     @property

@@ -27,7 +27,7 @@ from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.preparation.preparation import Preparation
 from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, shown_setting
-from raysel.evaluation.training import TrainingSet, set_parameters
+from raysel.evaluation.split import Split, SplitRows, set_parameters
 from raysel.numerics.classification import class_scores, gives_class_scores
 from raysel.numerics.metrics import Metric, known_of, metric
 from raysel.study.checks import check_judge, judge_of, metrics_of, one_label_only
@@ -79,11 +79,9 @@ def _find_out(
             train,
         ):  # a fit that fails on few samples is repeated on the whole training set
             y = dataset.y[rows]
-            training = TrainingSet.of(
-                dataset.X[rows], y, clone(scaler), preparation and clone(preparation)
-            )
-            X = training.X
-            set_parameters(solver, training.parameters)
+            split = _split_of(dataset, rows, scaler, preparation)
+            X = split.X_train
+            set_parameters(solver, split.parameters)
             try:
                 with warnings.catch_warnings(action="ignore"):
                     next(solver.iterate(X, y, solver.prepare(X, y)))
@@ -147,8 +145,8 @@ def _tried_judges(
     @cache
     def training_set(whole: bool) -> tuple[Any, LabelArray]:
         rows = train if whole else train[_few(dataset.y[train])]
-        y, unfitted = dataset.y[rows], (clone(scaler), preparation and clone(preparation))
-        return TrainingSet.of(dataset.X[rows], y, *unfitted).X, y
+        split = _split_of(dataset, rows, scaler, preparation)
+        return split.X_train, split.y_train
 
     for setting in judge.settings:
         shown = shown_setting(setting)
@@ -185,6 +183,13 @@ def _tried_judges(
     if not judges:
         raise ConfigError(failures[0])
     return judges
+
+
+def _split_of(
+    dataset: Dataset, train: IntArray, scaler: TransformerMixin, preparation: Preparation | None
+) -> Split:
+    rows = SplitRows(X=dataset.X, y=dataset.y, train=train)
+    return Split.fit(rows, clone(scaler), preparation and clone(preparation))
 
 
 def _check_output(model: Any, X: Any, y: LabelArray, measure: Metric, key: str, where: str) -> None:

@@ -22,8 +22,7 @@ from small_studies import raw_config, run_offline
 from raysel import NestedSearch, PermutationImportance, load_model
 from raysel.config.loading import config_from_dict
 from raysel.core.errors import ConfigError
-from raysel.evaluation.selectors import usable_scores
-from raysel.evaluation.training import TrainingSet, set_parameters
+from raysel.evaluation.split import set_parameters
 from raysel.study.definition import Study
 
 
@@ -131,17 +130,13 @@ def test_a_study_permutes_the_columns_of_a_text_together(tmp_path):
     raw = study_of(tmp_path / "table.csv", evaluation={"estimator": "native"})
     raw["dataset"]["prepare"] = ["encode"]
     study = Study.prepare(config_from_dict(raw))
-    training = TrainingSet.of(
-        study.dataset.X.copy(), study.dataset.y, study.scaler(), study.preparation()
-    )
+    split = study.fit_split(np.arange(len(study.dataset.y)))
     solver = study.solver(study.examples[0].params, 0)
-    set_parameters(solver, training.parameters)
-    solver.fit(training.X, study.dataset.y)
-    text = training.outputs.origin == 2
+    set_parameters(solver, split.parameters)
+    solver.fit(split.X_train, split.y_train)
+    text = split.outputs.origin == 2
     assert len(set(solver.scores_[text])) == 1
-    scores = usable_scores(
-        solver.scores_, training.constant, training.outputs, scale=solver.score_scale
-    )
+    scores = split.feature_scores(solver)
     assert scores.argmax() == 2
     assert scores[2] == solver.scores_[text][0] > 0.3
 

@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 from small_studies import run_offline
+from splits import trial_split
 
 from raysel.base.models import load_model
 from raysel.base.registry import build_solver
@@ -29,7 +30,6 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import Modalities
 from raysel.data.loading import load_dataset, save_dataset
 from raysel.data.scaling import make_scaler
-from raysel.evaluation.lockstep import make_fold_data
 from raysel.results import texts
 from raysel.results.export import manifest
 
@@ -50,7 +50,7 @@ def test_held_out_samples_have_no_part_in_a_fit(name):
     for samples in (X, scrambled):
         model = build_solver(name, layout, NAMES[name], 0)
         scaler = make_scaler("zscore", layout)
-        data = make_fold_data(samples, y, train, held_out, scaler=scaler, solver=model)
+        data = trial_split(samples, y, train, held_out, scaler, model)
         for _ in model.iterate(data.X_train, data.y_train, data.prepared):
             pass
         states.append(fitted_state(model))

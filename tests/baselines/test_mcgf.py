@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
+from splits import trial_split
 
 from raysel.base.registry import build_solver, solver_capabilities
 from raysel.baselines import mcgf
@@ -27,7 +28,6 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
 from raysel.data.loading import save_dataset
 from raysel.data.scaling import UnitScaler
-from raysel.evaluation.lockstep import make_fold_data
 from raysel.testing.checks import prepare_study
 
 
@@ -202,7 +202,7 @@ def test_labels_of_the_held_out_samples_and_other_samples_change_nothing(name):
     found = []
     for samples, labels in ((X, Y), (scrambled_X, scrambled_Y)):
         solver = build_solver(name, Tensor((5,)), {})
-        fold = make_fold_data(samples, labels, train, held_out, scaler=UnitScaler(), solver=solver)
+        fold = trial_split(samples, labels, train, held_out, UnitScaler(), solver)
         for _ in solver.iterate(fold.X_train, fold.y_train, fold.prepared):
             pass
         found.append(solver.decision_function(fold.X_test))

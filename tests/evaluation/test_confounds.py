@@ -19,7 +19,7 @@ from small_studies import run_offline
 from raysel.config import load_config
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.loading import load_dataset, save_dataset
-from raysel.evaluation.confounds import score_of_confounds
+from raysel.evaluation.confounds import has_confounds, score_confounds
 from raysel.evaluation.ranking_files import selection_mask
 from raysel.results import texts
 from raysel.results.displays.preview_data import DataPreview, preview_parts
@@ -289,12 +289,10 @@ def test_a_quantity_is_told_by_ridge_regression_of_the_confounds():
     study = prepare_study(config, X=table.drop(columns="height"), y=height)
     assert study.dataset.is_regression
     fold = study.plan.outer[0]
-    everyone = np.ones(N, dtype=bool)
-    score = score_of_confounds(
-        study.preparation(), study.dataset.X, height, fold, labelled=everyone, metric_name="r2"
-    )
+    split = study.split(fold)
+    assert has_confounds(split)
     expected = alone(frame, height, fold.train, fold.test, "r2")
-    assert score() == [pytest.approx(expected, abs=1e-9)]
+    assert score_confounds(split, "r2") == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_stored_data_set_keeps_its_confounds_apart():

@@ -11,6 +11,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score
+from splits import trial_split
 
 from raysel.baselines.glspfs import GLSPFS
 from raysel.baselines.kernel_classifiers import KernelSVM
@@ -20,7 +21,7 @@ from raysel.data.dataset import join_tasks
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
 from raysel.data.task_blocks import TaskBlocks
-from raysel.evaluation.lockstep import make_fold_data, run_in_lockstep
+from raysel.evaluation.lockstep import run_in_lockstep
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.records import FoldTrace
 from raysel.evaluation.scoring import Evaluation
@@ -52,27 +53,21 @@ def test_each_task_is_scaled_by_its_training_set_alone(joined, scaling):
         np.arange(0, joined.n_samples, 3),
     )
     solver, scaler = MTDA(dict(joined.layout.tasks)), make_scaler(scaling, joined.layout)
-    data = make_fold_data(joined.X, joined.y, train, held_out, scaler=scaler, solver=solver)
+    data = trial_split(joined.X, joined.y, train, held_out, scaler, solver)
     expected = make_scaler(scaling, joined.layout).fit(joined.X[train].dense())
     for samples, rows in ((data.X_train, train), (data.X_test, held_out)):
         assert isinstance(samples, TaskBlocks)
         np.testing.assert_array_equal(samples.tasks, joined.tasks[rows])
         np.testing.assert_array_equal(samples.dense(), expected.transform(joined.X[rows].dense()))
-    whole = make_fold_data(joined.X, joined.y, train, train[:0], scaler=scaler, solver=solver)
+    whole = trial_split(joined.X, joined.y, train, train[:0], scaler, solver)
     assert whole.X_test.shape == (0, 77)
 
 
 def test_its_bytes_are_those_of_the_blocks_and_of_the_preparation(joined):
     rows = np.arange(joined.n_samples)
     solver = MTDA(dict(joined.layout.tasks))
-    data = make_fold_data(
-        joined.X,
-        joined.y,
-        rows[::2],
-        rows[1::2],
-        scaler=make_scaler("unit", joined.layout),
-        solver=solver,
-    )
+    scaler = make_scaler("unit", joined.layout)
+    data = trial_split(joined.X, joined.y, rows[::2], rows[1::2], scaler, solver)
     held = {id(array): array.nbytes for array in arrays(data)}
     assert data.nbytes == sum(held.values())
     blocks = sum(block.nbytes for block in (*data.X_train.blocks, *data.X_test.blocks))
@@ -110,16 +105,16 @@ def smr(**params) -> SMR:
 
 
 def traced(X, y, fold, evaluation, make=smr, **params) -> tuple[FoldTrace, list[int]]:
+    states = [fold.random_state(1, i) for i in range(len(fold.inner))]
     data = [
-        make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=make())
-        for i in fold.inner
+        trial_split(X, y, i.train, i.validation, make_scaler("unit"), make(), state)
+        for i, state in zip(fold.inner, states, strict=True)
     ]
     trace = FoldTrace()
-    states = [fold.random_state(1, i) for i in range(len(data))]
     solvers = [
         make(random_state=state, **params) if make is smr else make(**params) for state in states
     ]
-    return trace, list(run_in_lockstep(solvers, data, evaluation, states, trace))
+    return trace, list(run_in_lockstep(solvers, data, evaluation, trace))
 
 
 def alone(X, y, inner):
@@ -218,17 +213,14 @@ def test_shared_folds_are_only_read(digits, plan):
     X.flags.writeable = y.flags.writeable = False
     fold = plan.final
     data = [
-        make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=smr())
-        for i in fold.inner
+        trial_split(X, y, i.train, i.validation, make_scaler("unit"), smr()) for i in fold.inner
     ]
-    for fold_data in data:
-        for array in (*vars(fold_data).values(), *vars(fold_data.prepared).values()):
+    for split in data:
+        for array in (*vars(split).values(), *vars(split.prepared).values()):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
     trace = FoldTrace()
-    for _ in run_in_lockstep(
-        [smr() for _ in data], data, Evaluation("native"), [0] * len(data), trace
-    ):
+    for _ in run_in_lockstep([smr() for _ in data], data, Evaluation("native"), trace):
         pass
     assert trace == traced(X, y, fold, Evaluation("native"))[0]
 
@@ -247,9 +239,7 @@ def test_a_configuration_is_null_where_every_inner_fit_is(digits, plan):
         assert (len(actual.objective), actual.converged) == (1, True)
     # Between the inner folds' own collapses some are null and some are not: that is no null.
     collapse = sorted(
-        make_fold_data(
-            X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=smr()
-        ).prepared.alpha_max
+        trial_split(X, y, i.train, i.validation, make_scaler("unit"), smr()).prepared.alpha_max
         for i in fold.inner
     )
     assert collapse[0] < collapse[-1]

@@ -8,11 +8,18 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from small_studies import raw_config, run_offline, write_digits
+from splits import scaled_split
 
 from raysel.baselines.dfs import DFS
 from raysel.baselines.least_squares import BilinearRegression
 from raysel.baselines.rfs import RFS
-from raysel.evaluation.refit import N_OTHER_STARTS, fits_from_other_starts, other_start
+from raysel.evaluation.fold_models import FoldModels
+from raysel.evaluation.other_starts import (
+    N_OTHER_STARTS,
+    compare_other_starts,
+    fits_from_other_starts,
+)
+from raysel.evaluation.scoring import Evaluation
 from raysel.results import texts
 from raysel.results.remarks import Remark, format_remarks
 from raysel.solvers.smr.smr import SMR
@@ -22,6 +29,11 @@ from raysel.solvers.smr.smr import SMR
 def digits():
     X, y = load_digits(return_X_y=True, n_class=5)
     return X[:150] / 16.0, y[:150]
+
+
+def models_of(solver, X, y):
+    split = scaled_split(X, y, X[:0], y[:0])
+    return FoldModels(split=split, solver=solver, evaluation=Evaluation("native"), n_shown=10)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +60,7 @@ def test_the_best_features_are_compared_with_those_of_the_lowest_of_several_star
     paths = [one.objective_path_.tolist() for one in (solver, *others)]
     assert len({tuple(path[:2]) for path in paths}) == 1 + N_OTHER_STARTS  # each starts elsewhere
     lowest = min(others, key=lambda one: one.objective_path_[-1])
-    actual = other_start(solver, *digits, solver.scores_, 10)
+    actual = compare_other_starts(models_of(solver, *digits))
     theirs = set(np.argsort(-lowest.scores_, kind="stable")[:10])
     assert actual["shared"] == len(theirs & set(np.argsort(-solver.scores_, kind="stable")[:10]))
     assert actual["n_starts"] == N_OTHER_STARTS
@@ -77,7 +89,7 @@ def test_it_says_that_random_starts_end_lower_where_they_do():
         for seed in range(5)
     ]
     assert np.median(ends) < model.objective_path_[-1]
-    found = other_start(model, X, y, model.scores_, 10)
+    found = compare_other_starts(models_of(model, X, y))
     assert found["excess"] < 0
     (sentence,) = format_remarks([Remark("local_optimum", found)])
     assert f"{-found['excess']:.1%} lower" in sentence
@@ -97,7 +109,7 @@ def test_where_the_problem_is_convex_no_start_matters(digits):
     for solver in (SMR((8, 8), rank=8), RFS(), BilinearRegression((64, 1))):
         solver.fit(*digits)
         assert solver.another_start() is None
-        assert other_start(solver, *digits, solver.scores_, 10) is None
+        assert compare_other_starts(models_of(solver, *digits)) is None
 
 
 def test_a_study_compares_the_final_model_s_starts_and_says_local_optimum(tmp_path):

@@ -11,6 +11,7 @@ import sklearn
 from method_cases import QUICK
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from splits import scaled_split
 
 from raysel.base.models import load_model, save_model, untrusted_types
 from raysel.base.registry import OWN, build_solver, solver_class
@@ -19,8 +20,8 @@ from raysel.baselines.univariate_filters import Variance
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import Matrix
 from raysel.data.scaling import make_scaler
+from raysel.evaluation.fold_models import FoldModels
 from raysel.evaluation.pipeline import FeaturePipeline
-from raysel.evaluation.refit import FoldModels
 from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.selectors import RankedClassifier, RankedSelector
 from raysel.solvers.smml.smml import SMML
@@ -34,6 +35,11 @@ def cancer():
     return X[:150], y[:150]
 
 
+def models_of(solver, X, y, scaler, evaluation, n):
+    split = scaled_split(X, y, X[:0], y[:0], scaler=scaler)
+    return FoldModels(split=split, solver=solver, evaluation=evaluation, n_shown=n)
+
+
 def model_of(classifier="knn", scaling="zscore", n=5, solver=None, names=NAMES, y=None):
     X, labels = cancer()
     y = labels if y is None else y
@@ -41,8 +47,9 @@ def model_of(classifier="knn", scaling="zscore", n=5, solver=None, names=NAMES, 
     Z = scaler.fit_transform(X)
     solver = (solver or SMR(shape=(5, 6), alpha=0.1, max_iter=5)).fit(Z, y)
     evaluation = Evaluation(classifier, () if classifier == "native" else (n, 10), 1)
-    models = FoldModels(evaluation, solver, getattr(solver, "scores_", None), Z, y, 0, n)
-    return models.pipeline(None if classifier == "native" else n, scaler, names)
+    return models_of(solver, Z, y, scaler, evaluation, n).pipeline(
+        None if classifier == "native" else n, names
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -130,9 +137,8 @@ def test_where_nothing_is_selected_the_most_frequent_class_is_predicted():
     solver = Variance().fit(X, y)
     solver.scores_ = np.zeros(30)
     solver.fit = lambda *_: solver
-    model = FoldModels(Evaluation("knn", (2, 4)), solver, solver.scores_, X, y, 0, 2).pipeline(
-        2, make_scaler("none").fit(X), NAMES
-    )
+    models = models_of(solver, X, y, make_scaler("none").fit(X), Evaluation("knn", (2, 4)), 2)
+    model = models.pipeline(2, NAMES)
     assert model.score(X, y) == max(np.bincount(y)) / len(y)
     assert model.transform(X).shape == (150, 0)
 
@@ -178,8 +184,8 @@ def test_the_model_of_every_method_is_stored(name, tmp_path):
     kinds = [Evaluation("knn", (2,))] if hasattr(solver, "scores_") else []
     for evaluation in [*kinds, *([native] if hasattr(solver, "predict") else [])]:
         n = 2 if evaluation.n_features else None
-        models = FoldModels(evaluation, solver, getattr(solver, "scores_", None), Z, y[::2], 0, 2)
-        model = models.pipeline(n, scaler, list("abcd"))
+        models = models_of(solver, Z, y[::2], scaler, evaluation, 2)
+        model = models.pipeline(n, list("abcd"))
         assert untrusted_types(model) == []
         again = load_model(save_model(model, tmp_path / "model.skops"))
         assert type(again) is FeaturePipeline

@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, average_precision_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from small_studies import make_study, run_serially, write_digits
+from splits import scaled_split
 
 from raysel.config import config_from_dict
 from raysel.data.task_blocks import TaskBlocks
@@ -20,7 +21,6 @@ from raysel.evaluation import references
 from raysel.evaluation.guesses import CHANCE_DRAWS, MOST_FREQUENT, STRATIFIED
 from raysel.evaluation.references import (
     RANKINGS,
-    Sets,
     f_values,
     noise_stability,
     reference_scores,
@@ -43,7 +43,8 @@ def digits():
 
 def scored(*sets, evaluation, inner=()):
     """Scores of the references by name."""
-    return reference_scores(Sets(*sets, SEED), inner, evaluation=evaluation).scores
+    outer = scaled_split(*sets, random_state=SEED)
+    return reference_scores(outer, inner, evaluation=evaluation).scores
 
 
 def chance_by_hand(y_train, y_test, score):
@@ -193,11 +194,12 @@ def test_a_ranking_that_only_the_inner_folds_define_is_left_out():
     )  # of equal variance
     y = rng.permutation(np.repeat([0, 1], 20))
     inner = [
-        Sets(X[a], y[a], X[b], y[b], SEED)
+        scaled_split(X[a], y[a], X[b], y[b], random_state=SEED)
         for a, b in ((slice(25), slice(25, 40)), (slice(15, 40), slice(15)))
     ]
     evaluation = Evaluation("linear_svm", (2, 4), settings=((("C", 0.1),), (("C", 1.0),)))
-    actual = reference_scores(Sets(X, y, X, y, SEED), inner, evaluation=evaluation)
+    outer = scaled_split(X, y, X, y, random_state=SEED)
+    actual = reference_scores(outer, inner, evaluation=evaluation)
     assert set(RANKINGS) - set(actual.scores) == {"variance"}
     assert set(actual.settings) == {"all features", "f_test"}
 

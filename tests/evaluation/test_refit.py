@@ -20,9 +20,10 @@ from raysel.config import config_from_dict
 from raysel.data.scaling import make_scaler
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.records import FoldTrace, InnerTrace, TrialRecord
-from raysel.evaluation.refit import refit_winner
+from raysel.evaluation.refit import RefitSettings, refit_winner
 from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.selectors import RankedSelector
+from raysel.evaluation.split import Split, SplitRows
 from raysel.results.scores import score_interval
 from raysel.solvers.smr.smr import SMR
 from raysel.study.definition import Study
@@ -48,17 +49,10 @@ def solver() -> SMR:
 def refitted(X, y, fold, evaluation=KNN, scaling="unit", method=None, kept_whole=None):
     traces = {fold.name: FoldTrace(inner=[InnerTrace([1.0], [[0.25, 0.5]])])}
     winner = TrialRecord("id", "rank=2", {"rank": 2}, "finished", traces)
-    return refit_winner(
-        X,
-        y,
-        fold,
-        winner,
-        method or solver(),
-        scaler=make_scaler(scaling),
-        evaluation=evaluation,
-        random_state=0,
-        kept_whole=kept_whole,
-    )
+    rows = SplitRows(X=X, y=y, train=fold.train, test=fold.test, groups=kept_whole)
+    split = Split.fit(rows, make_scaler(scaling), name=fold.name)
+    settings = RefitSettings(evaluation=evaluation, n_shown=X.shape[1])
+    return refit_winner(split, winner, method or solver(), settings)
 
 
 def test_the_pseudo_values_are_of_each_test_sample_or_group(digits, plan):

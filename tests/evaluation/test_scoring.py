@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.metrics import (
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
+from splits import scaled_split
 
 from raysel.baselines.linear_projections import LDA
 from raysel.baselines.linear_svm import LinearSVM
@@ -66,7 +68,7 @@ def test_a_ranking_is_scored_at_every_number_of_features(sets, name, metric):
     scores = (
         np.random.default_rng(1).integers(0, 5, 12).astype(float)
     )  # with ties, which go to the lower index
-    actual = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=scores))
+    actual = evaluation.scorer(scaled_split(*sets, random_state=7))(SimpleNamespace(scores_=scores))
     np.testing.assert_allclose(
         actual, expected(sets, scores, name, (1, 4, 12), metric), rtol=0, atol=1e-12
     )
@@ -90,24 +92,25 @@ def test_a_table_of_known_scores_changes_no_score(sets, name, k, metric, monkeyp
     for scores in [*rankings, *rankings[::-1]]:
         model = SimpleNamespace(scores_=scores)
         for settings, state in ((evaluation, 7), (other, 7), (evaluation, 8)):
-            actual = settings.scorer(*sets, state, known=known)(model)
-            np.testing.assert_array_equal(actual, settings.scorer(*sets, state)(model))
+            split = scaled_split(*sets, random_state=state)
+            actual = settings.scorer(replace(split, known=known))(model)
+            np.testing.assert_array_equal(actual, settings.scorer(split)(model))
         assert len(known) <= 8
 
 
 def test_a_known_set_of_features_is_not_scored_again(sets, monkeypatch):
-    known, scores = {}, np.arange(12.0)
-    first = Evaluation("knn", (3, 6)).scorer(*sets, 0, known=known)(SimpleNamespace(scores_=scores))
+    scores, split = np.arange(12.0), scaled_split(*sets, known={})
+    first = Evaluation("knn", (3, 6)).scorer(split)(SimpleNamespace(scores_=scores))
     monkeypatch.setattr("raysel.evaluation.scoring.knn_path", None)
     scores[[9, 10, 11]], scores[[6, 7, 8]] = (
         [11, 9, 10],
         [8, 6, 7],
     )  # the same three and six best ones
-    again = Evaluation("knn", (3, 6)).scorer(*sets, 0, known=known)(SimpleNamespace(scores_=scores))
+    again = Evaluation("knn", (3, 6)).scorer(split)(SimpleNamespace(scores_=scores))
     assert again.tolist() == first.tolist()
     scores[0] = 20.0
     with pytest.raises(TypeError):
-        Evaluation("knn", (3, 6)).scorer(*sets, 0, known=known)(SimpleNamespace(scores_=scores))
+        Evaluation("knn", (3, 6)).scorer(split)(SimpleNamespace(scores_=scores))
 
 
 @pytest.mark.parametrize("name", ["knn", "linear_svm"])
@@ -115,15 +118,19 @@ def test_a_constant_feature_is_not_selected_whatever_its_score(sets, name):
     scores = np.arange(12.0, 0.0, -1.0)
     constant = np.isin(np.arange(12), (0, 3))
     evaluation = Evaluation(name, (1, 4, 12))
-    actual = evaluation.scorer(*sets, 7, constant)(SimpleNamespace(scores_=scores))
-    unscored = evaluation.scorer(*sets, 7)(SimpleNamespace(scores_=np.where(constant, 0.0, scores)))
+    actual = evaluation.scorer(scaled_split(*sets, constant=constant))(
+        SimpleNamespace(scores_=scores)
+    )
+    unscored = evaluation.scorer(scaled_split(*sets))(
+        SimpleNamespace(scores_=np.where(constant, 0.0, scores))
+    )
     np.testing.assert_array_equal(actual, unscored)
 
 
 @pytest.mark.parametrize("name", ["knn", "linear_svm"])
 def test_without_a_scored_feature_the_most_frequent_class_is_predicted(sets, name):
     X, y, X_test, y_test = sets
-    actual = Evaluation(name, (1, 4)).scorer(*sets, random_state=7)(
+    actual = Evaluation(name, (1, 4)).scorer(scaled_split(*sets, random_state=7))(
         SimpleNamespace(scores_=np.zeros(12))
     )
     majority = DummyClassifier(strategy="most_frequent").fit(X, y).score(X_test, y_test)
@@ -136,8 +143,9 @@ def test_the_order_of_the_columns_does_not_matter_to_a_sparse_ranking(sets, name
     scores = np.array([0.0, 0, 3, 0, 1, 0, 0, 2, 0, 0, 0, 0])
     order = np.random.default_rng(0).permutation(12)
     evaluation = Evaluation(name, (2, 6, 12))
-    here = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=scores))
-    moved = evaluation.scorer(X[:, order], y, X_test[:, order], y_test, random_state=7)
+    here = evaluation.scorer(scaled_split(*sets, random_state=7))(SimpleNamespace(scores_=scores))
+    split = scaled_split(X[:, order], y, X_test[:, order], y_test, random_state=7)
+    moved = evaluation.scorer(split)
     np.testing.assert_array_equal(moved(SimpleNamespace(scores_=scores[order])), here)
 
 
@@ -147,7 +155,7 @@ def test_a_model_is_scored_by_its_own_predictions(sets, metric):
     model = SMR(shape=(3, 4), alpha=0.05, rank=3).fit(X, y)
     for n_features in ((), (2, 5)):
         evaluation = Evaluation("native", n_features, 1, metric)
-        actual = evaluation.scorer(*sets, random_state=0)(model)
+        actual = evaluation.scorer(scaled_split(*sets))(model)
         assert actual.shape == (1,)
         assert actual[0] == pytest.approx(METRICS[metric](y_test, model.predict(X_test)), abs=1e-12)
         assert evaluation.labels == ()  # one score, whatever n_features says: it is not used
@@ -178,7 +186,7 @@ def test_each_task_is_scored_by_its_own_samples(metric):
             )
         )
         start += data.n_samples
-    assert evaluation.scorer(*sets, random_state=0)(model) == pytest.approx(expected, abs=1e-12)
+    assert evaluation.scorer(scaled_split(*sets))(model) == pytest.approx(expected, abs=1e-12)
     assert expected[0] != expected[1]
 
 
@@ -199,7 +207,7 @@ def test_a_score_kept_from_the_last_iteration_is_the_one_that_would_be_computed(
         base,
         *generator.standard_normal((6, 12)),
     ]
-    scorer = Evaluation("knn", (1, 3, 5), 3).scorer(*sets, random_state=0)
+    scorer = Evaluation("knn", (1, 3, 5), 3).scorer(scaled_split(*sets))
     seen = set()
     for scores in sequence:
         actual = scorer(SimpleNamespace(scores_=scores)).tolist()
@@ -215,7 +223,7 @@ def test_a_metric_that_is_not_finite_is_named(monkeypatch):
         metrics.METRICS, "broken", metrics.Metric("broken", lambda *_: float("nan"))
     )
     X, y = np.eye(4), np.array([0, 1, 0, 1])
-    score = Evaluation("native", metric="broken").scorer(X, y, X, y, 0)
+    score = Evaluation("native", metric="broken").scorer(scaled_split(X, y, X, y))
     with pytest.raises(FloatingPointError, match="the metric broken gave nan for 4 samples"):
         score(LDA().fit(X, y))
 
@@ -255,7 +263,7 @@ def test_mean_average_precision_is_scikit_learns_of_each_class(sets, name, kind)
     )
     evaluation = Evaluation(name, () if name == "native" else (2, 12), 1, "mean_average_precision")
     model = LinearSVM(random_state=0).fit(X, y)
-    actual = evaluation.scorer(X, y, X_test, y_test, random_state=7)(model)
+    actual = evaluation.scorer(scaled_split(X, y, X_test, y_test, random_state=7))(model)
     expected = []
     for n in (12,) if name == "native" else (2, 12):
         best = model.ranking_ <= n
@@ -281,7 +289,9 @@ def test_reported_metrics_are_those_that_each_would_score(sets):
     actual = Evaluation("native", report=report).outcome(model, *sets[2:]).report
     assert list(actual) == list(report)
     for metric, values in actual.items():
-        alone = Evaluation("native", metric=metric).scorer(*sets, random_state=7)(model)
+        alone = Evaluation("native", metric=metric).scorer(scaled_split(*sets, random_state=7))(
+            model
+        )
         np.testing.assert_array_equal(values, alone)
 
 
@@ -289,7 +299,9 @@ def test_reported_metrics_are_those_that_each_would_score(sets):
 def test_without_a_scored_feature_every_order_is_chance(sets, name):
     y_test = sets[3]
     evaluation = Evaluation(name, (1, 4), metric="mean_average_precision")
-    actual = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=np.zeros(12)))
+    actual = evaluation.scorer(scaled_split(*sets, random_state=7))(
+        SimpleNamespace(scores_=np.zeros(12))
+    )
     shares = np.unique(y_test, return_counts=True)[1] / len(y_test)
     assert actual == pytest.approx([shares.mean()] * 2)
 
@@ -330,4 +342,4 @@ def test_an_undefined_reported_metric_is_no_number(sets):
     )
     assert np.isnan(evaluation.outcome(model, X_test, none).report["mean_average_precision"])
     with pytest.raises(FloatingPointError, match="mean_average_precision gave nan for 30 samples"):
-        evaluation.scorer(X, Y, X_test, none, 0)(model)
+        evaluation.scorer(scaled_split(X, Y, X_test, none))(model)

@@ -26,7 +26,7 @@ from raysel.data.dataset import join_tasks
 from raysel.data.loading import load_dataset, save_dataset
 from raysel.evaluation.lockstep import run_in_lockstep
 from raysel.evaluation.records import FoldTrace, TrialRecord
-from raysel.evaluation.refit import refit_winner
+from raysel.evaluation.refit import RefitSettings, refit_winner
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
 from raysel.run.definition import Comparison
@@ -184,22 +184,14 @@ def test_the_rivals_run_in_the_same_study(name, tmp_path):
         [fold.random_state(study.config.seed, i) for i in range(2)],
     )
     solvers = [study.solver(configuration.params, state) for state in states]
-    data = [study.fold_data(inner, configuration.params) for inner in fold.inner]
-    assert list(run_in_lockstep(solvers, data, study.evaluation, states, record.folds[fold.name]))
+    splits = [study.trial_split(fold, i, configuration.params) for i in range(2)]
+    assert list(run_in_lockstep(solvers, splits, study.evaluation, record.folds[fold.name]))
     assert {"val_accuracy_iris", "val_accuracy_wine"} <= set(
         record.curves("accuracy", study.evaluation.labels, "mean")
     )
     solver = study.solver(configuration.params)
-    refit, _ = refit_winner(
-        X,
-        y,
-        fold,
-        record,
-        solver,
-        scaler=study.scaler(),
-        evaluation=study.evaluation,
-        random_state=None,
-    )
+    settings = RefitSettings(evaluation=study.evaluation, n_shown=X.shape[1])
+    refit, _ = refit_winner(study.split(fold), record, solver, settings)
     model = solver_class(name)(tasks=dict(study.dataset.layout.tasks)).fit(
         X[fold.train], y[fold.train]
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from small_studies import make_study, run_serially, timeless, write_digits
+from splits import scaled_split
 from threadpoolctl import threadpool_limits
 
 from raysel.data.scaling import make_scaler
@@ -31,10 +32,8 @@ def plain_trace(study, params, fold):
         )
         state = fold.random_state(study.config.seed, number)
         sets = train, y[inner.train], held_out, y[inner.validation]
-        by_c = [
-            study.evaluation.scorer(*sets, state, settings=[each])
-            for each in study.evaluation.settings
-        ]
+        split = scaled_split(*sets, random_state=state)
+        by_c = [study.evaluation.scorer(split, [each]) for each in study.evaluation.settings]
         score = by_c[0]
         solver = study.solver(params, state)
         objective, scores = [], []
@@ -120,7 +119,7 @@ def test_each_fold_is_null_by_itself(tmp_path, digits):
     changes = {"solver__params": {"max_iter": 3, "alpha_scale": "absolute"}}
     study = make_study(digits, solver__space={"alpha": [1.0]}, **changes)
     collapse = {
-        fold.name: max(study.fold_data(inner, {}).prepared.alpha_max for inner in fold.inner)
+        fold.name: max(study.trial_split(fold, i, {}).prepared.alpha_max for i in range(2))
         for fold in study.plan.folds
     }
     lowest = min(collapse, key=collapse.get)

@@ -56,12 +56,12 @@ def test_the_solver_gets_the_images_sides_and_the_folds_own_random_state(digits)
 def test_a_prepared_fold_knows_its_training_set_only(digits):
     study = make_study(digits)
     inner = study.plan.folds[0].inner[0]
-    fold = study.fold_data(inner, study.examples[0].params)
+    split = study.trial_split(study.plan.folds[0], 0, study.examples[0].params)
     X = study.dataset.X
     low, high = X[inner.train].min(), X[inner.train].max()
-    np.testing.assert_allclose(fold.X_train, (X[inner.train] - low) / (high - low), rtol=1e-15)
-    np.testing.assert_allclose(fold.X_test, (X[inner.validation] - low) / (high - low), rtol=1e-15)
-    np.testing.assert_array_equal(fold.y_test, study.dataset.y[inner.validation])
+    np.testing.assert_allclose(split.X_train, (X[inner.train] - low) / (high - low), rtol=1e-15)
+    np.testing.assert_allclose(split.X_test, (X[inner.validation] - low) / (high - low), rtol=1e-15)
+    np.testing.assert_array_equal(split.y_test, study.dataset.y[inner.validation])
 
 
 def test_simpler_means_lower_rank_then_more_penalty(digits):

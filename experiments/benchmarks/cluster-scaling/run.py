@@ -58,9 +58,9 @@ def trial(study: Study, number: int) -> float:
     configuration = study.configurations[number]
     for fold in study.plan.folds:
         for inner in range(len(fold.inner)):
-            data = study.fold_data(fold.inner[inner], configuration.params)
-            solver = study.solver(configuration.params, fold.random_state(study.config.seed, inner))
-            solver.fit(data.X_train, data.y_train)
+            split = study.trial_split(fold, inner, configuration.params)
+            solver = study.solver(configuration.params, split.random_state)
+            solver.fit(split.X_train, split.y_train)
     return time.monotonic() - started
 
 
@@ -100,7 +100,7 @@ def stored_bytes(folder: Path, megabytes: int) -> tuple[int, int, int]:
     study = make_study(folder, "sleeping", 8, 0.2, side)
     largest, number = study.largest
     n_prepared = (
-        study.fold_data(largest.inner[number], study.examples[0].params).nbytes * study.n_largest
+        study.trial_split(largest, number, study.examples[0].params).nbytes * study.n_largest
     )
     most = 0
 

@@ -40,27 +40,23 @@ class Scoring:
         self.n_pairs, self._scored = 0, set()
         self._scorer = Evaluation.scorer
 
-    def scorer(self, evaluation, X, y, X_test, y_test, state, constant, C, *known):
+    def scorer(self, evaluation, split, settings):
         """Stand in for `Evaluation.scorer`."""
-        seconds, score = cpu_seconds(
-            lambda: self._scorer(evaluation, X, y, X_test, y_test, state, constant, C, *known)
-        )
+        seconds, score = cpu_seconds(lambda: self._scorer(evaluation, split, settings))
         self.ours += seconds
 
         def timed(selector, failures=None):
             seconds, values = cpu_seconds(lambda: score(selector, failures))
             self.ours += seconds
-            order = descending_order(np.where(constant, 0.0, selector.scores_))[
+            order = descending_order(np.where(split.constant, 0.0, selector.scores_))[
                 : (selector.scores_ > 0).sum()
             ]
             for n, value in zip(evaluation.n_features, values, strict=True):
                 best = np.sort(order[:n])
                 self.n_pairs += 1
-                if len(best) and (key := (state, best.tobytes())) not in self._scored:
+                if len(best) and (key := (split.random_state, best.tobytes())) not in self._scored:
                     self._scored.add(key)
-                    seconds, accuracy = cpu_seconds(
-                        lambda b=best: peer(X[:, b], y, X_test[:, b], y_test)
-                    )
+                    seconds, accuracy = cpu_seconds(lambda b=best: peer(split, b))
                     self.peer += seconds
                     # scikit-learn takes one of several nearest samples.
                     if abs(accuracy - value) > 0.2:
@@ -75,9 +71,10 @@ class Scoring:
         return len(self._scored)
 
 
-def peer(X, y, X_test, y_test) -> float:
-    """Accuracy of scikit-learn's nearest neighbour."""
-    return float((KNeighborsClassifier(1).fit(X, y).predict(X_test) == y_test).mean())
+def peer(split, best) -> float:
+    """Accuracy of scikit-learn's nearest neighbour in the best features."""
+    nearest = KNeighborsClassifier(1).fit(split.X_train[:, best], split.y_train)
+    return float((nearest.predict(split.X_test[:, best]) == split.y_test).mean())
 
 
 def main() -> None:

@@ -43,7 +43,7 @@ def main() -> None:
     ):
         params = study.examples[0].params
         pool(
-            delayed(study.fold_data)(inner, params) for inner in study.plan.final.inner
+            delayed(study.trial_split)(*each, params) for each in study.training_sets[-N_PROCESSES:]
         )  # starts and imports
         for repeat in range(arguments.repeats):
             ours = run_raysel(study, Path(name) / f"study{repeat}")

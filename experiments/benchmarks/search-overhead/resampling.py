@@ -27,14 +27,12 @@ def solver_seconds(asked: str, overrides: list[str]) -> float:
     """CPU seconds of the solver alone in the inner fits of all configurations."""
     study, spent = prepare_study(asked, overrides), 0.0
     for fold in study.plan.folds:
-        for number, inner in enumerate(fold.inner):
-            data = study.fold_data(inner, study.examples[0].params)
+        for number in range(len(fold.inner)):
+            split = study.trial_split(fold, number, study.examples[0].params)
             for configuration in study.configurations:
-                solver = study.solver(
-                    configuration.params, fold.random_state(study.config.seed, number)
-                )
+                solver = study.solver(configuration.params, split.random_state)
                 begun = time.process_time()
-                for _ in solver.iterate(data.X_train, data.y_train, data.prepared):
+                for _ in solver.iterate(split.X_train, split.y_train, split.prepared):
                     pass
                 spent += time.process_time() - begun
     return spent

@@ -86,11 +86,7 @@ def run_joblib(study: Study, pool: Parallel) -> dict:
     prepare = time.time()
     params = study.examples[0].params
     prepared = iter(
-        pool(
-            delayed(study.fold_data)(inner, params)
-            for fold in study.plan.folds
-            for inner in fold.inner
-        )
+        pool(delayed(study.trial_split)(fold, inner, params) for fold, inner in study.training_sets)
     )
     folds = {fold.name: [next(prepared) for _ in fold.inner] for fold in study.plan.folds}
     trials = time.time()

@@ -104,7 +104,7 @@ def main() -> None:
             study = study_of(Path(name), n_samples, arguments.iterations)
             folds = (
                 study.n_inner
-                * study.fold_data(study.plan.final.inner[0], study.examples[0].params).nbytes
+                * study.trial_split(study.plan.final, 0, study.examples[0].params).nbytes
             )
             data, largest = (
                 study.dataset.X.nbytes,

@@ -22,9 +22,9 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from raysel.core.errors import RayStartError, StudyError
 from raysel.core.machine import RunningTimer
 from raysel.data.table_rows import TableRows
-from raysel.evaluation.lockstep import FoldData
-from raysel.evaluation.plan import InnerFold, OuterFold
+from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.evaluation.split import Split
 from raysel.execution.batches import Batches
 from raysel.execution.executor import (
     Executor,
@@ -250,9 +250,7 @@ class RayExecutor(Executor):
         return limits.out_of_time and plan.n_left > 0
 
     def _prepare_folds(self) -> dict[tuple[str, int, str], Any]:
-        """Put the `FoldData` of all inner folds in the object store, for as many prepare keys as
-        fit in their share.
-        """
+        """Put all inner splits in the object store, for as many prepare keys as have room."""
         study, prepared = self._study, {}
         largest, number = study.largest
         others = [
@@ -280,7 +278,7 @@ class RayExecutor(Executor):
             started, (fold, i), n = time.process_time(), sets[len(data)], len(data)
             try:
                 with limited_threads(self._study):
-                    made = self._study.fold_data(fold.inner[i], params)
+                    made = self._study.trial_split(fold, i, params)
             except Exception as raised:
                 raise _unprepared(raised) from raised
             data[n], sizes[n] = ray.put(made), made.nbytes
@@ -293,7 +291,7 @@ class RayExecutor(Executor):
             # Elsewhere if Ray makes it again because its node is lost.
             anywhere = NodeAffinitySchedulingStrategy(node, soft=True)
             prepare = _prepare.options(**self._options, scheduling_strategy=anywhere, num_returns=2)
-            data[n_here + n], size = prepare.remote(self._study_ref, fold.inner[i], params)
+            data[n_here + n], size = prepare.remote(self._study_ref, fold.name, i, params)
             return size
 
         for n, size, error in self._node_tasks("preparation").run(submit, len(sets) - n_here):
@@ -404,10 +402,10 @@ def _store_bytes() -> float:
 
 
 @ray.remote
-def _prepare(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> tuple[FoldData, int]:
+def _prepare(study: Study, fold: str, inner: int, params: Mapping[str, Any]) -> tuple[Split, int]:
     with limited_threads(study):
-        data = study.fold_data(inner, params)
-    return data, data.nbytes
+        split = study.trial_split(study.plan.fold(fold), inner, params)
+    return split, split.nbytes
 
 
 @ray.remote

@@ -28,10 +28,9 @@ from threadpoolctl import threadpool_limits
 from raysel.core.errors import StudyError
 from raysel.core.files import instance_of
 from raysel.core.machine import RunningTimer
-from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.lost_trials import worker_died
 from raysel.evaluation.plan import OuterFold
-from raysel.evaluation.scoring import KnownScores
+from raysel.evaluation.split import KnownScores, Split
 from raysel.execution.batches import BATCH_SECONDS, Batches
 from raysel.execution.executor import Recorder, SearchLimits, last_line
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
@@ -183,7 +182,7 @@ class StudyTrainable(tune.Trainable):
         """
         study, self._prepared = shared
         self._known: dict[tuple[str, int, str], KnownScores] = {}
-        self._kept: dict[tuple[str, int, str], FoldData] = {}
+        self._kept: dict[tuple[str, int, str], Split] = {}
         self._room = _KEPT_BYTES
         self._study: Study = ray.get(study)
         self._trial_class = trial_class
@@ -202,7 +201,7 @@ class StudyTrainable(tune.Trainable):
         """Begin the next part of the batch."""
         self.cleanup()
         self._trial = self._trial_class(
-            self._study, self._left.popleft(), self._fold_data, self._watch
+            self._study, self._left.popleft(), self._find_split, self._watch
         )
         self._steps = self._trial.steps()
 
@@ -246,19 +245,19 @@ class StudyTrainable(tune.Trainable):
     def _result(self) -> str:
         return json.dumps(self._trial.record.to_json(), allow_nan=False)
 
-    def _fold_data(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:
-        """Return the data of an inner fold; read-only if they are shared."""
+    def _find_split(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> Split:
+        """Return a prepared inner split; its arrays are read-only if they are shared."""
         key = fold.name, inner, self._study.prepare_key(params)
         if key in self._kept:
             return self._kept[key]
         shared = self._prepared.get(key)
         if shared is not None:
             with suppress(RayError):  # lost with its node, and Ray could not make it again
-                data = replace(ray.get(shared), known=self._known.setdefault(key, {}))
-                if data.nbytes <= self._room:
-                    self._kept[key], self._room = data, self._room - data.nbytes
-                return data
-        return self._study.fold_data(fold.inner[inner], params)
+                split = replace(ray.get(shared), known=self._known.setdefault(key, {}))
+                if split.nbytes <= self._room:
+                    self._kept[key], self._room = split, self._room - split.nbytes
+                return split
+        return self._study.trial_split(fold, inner, params)
 
     def node_id(self) -> str:
         """Return the id of the node that the actor runs on."""
