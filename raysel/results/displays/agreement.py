@@ -1,6 +1,4 @@
-"""Figures of the agreement of the outer folds: ranks of the best features, and stability over
-their number.
-"""
+"""Figures of the agreement of the outer folds: their ranks, and stability over the number N."""
 
 from __future__ import annotations
 
@@ -61,17 +59,14 @@ class FoldRanks(StudyDisplay):
         if not len(first):
             return None
         order = shown.recommended_order
-        ranks = np.where(
-            shown.fold_ranks <= shown.fold_n_scored[:, None], shown.fold_ranks, np.nan
-        )[:, order]
-        names = [shown.feature_names[i] for i in order]
+        scored = shown.fold_ranks <= shown.fold_n_scored[:, None]
         return cls(
             result.name,
-            names,
-            ranks,
-            shown.fold_names,
-            shown.n_selected,
-            len(first),
+            features=[shown.feature_names[i] for i in order],
+            ranks=np.where(scored, shown.fold_ranks, np.nan)[:, order],
+            fold_names=shown.fold_names,
+            n_selected=shown.n_selected,
+            n_shown=len(first),
         )
 
     @property
@@ -110,9 +105,8 @@ class FoldRanks(StudyDisplay):
         drawing.name_rows(ax, self.features[: self.n_shown], 26, margin=0)
         step = max(1, n_folds // 10)
         names = [short_middle(name, 16) for name in self.fold_names[::step]]
-        ax.set_xticks(
-            np.arange(0, n_folds, step), names, rotation=90 if n_folds > 5 else 0, parse_math=False
-        )
+        rotation = 90 if n_folds > 5 else 0
+        ax.set_xticks(np.arange(0, n_folds, step), names, rotation=rotation, parse_math=False)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         ax.xaxis.tick_top()
@@ -120,9 +114,7 @@ class FoldRanks(StudyDisplay):
 
 @dataclass(frozen=True, eq=False)
 class StabilityCurve(StudyDisplay):
-    """Stability of the outer folds' best features over their number, beside that of permuted
-    labels.
-    """
+    """Stability of the folds' best features over their number, beside that of permuted labels."""
 
     key = "stability"
     table = "stability"
@@ -142,17 +134,14 @@ class StabilityCurve(StudyDisplay):
     def from_result(
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
-        """Show the stability of a study that ranks features, if it is defined for a number of
-        features.
-        """
-        if (
-            not result.ranks_features
-            or not (curve := result.stability_curve())["stability"].notna().any()
-        ):
+        """Show the stability of a study that ranks features, if it is defined for some number."""
+        if not result.ranks_features:
             return None
-        return cls(
-            result.name, curve, len(result.outer), result.default_top if result.has_final else None
-        )
+        curve = result.stability_curve()
+        if not curve["stability"].notna().any():
+            return None
+        chosen = result.default_top if result.has_final else None
+        return cls(result.name, curve, len(result.outer), chosen)
 
     @property
     def _has_noise(self) -> bool:
@@ -165,64 +154,44 @@ class StabilityCurve(StudyDisplay):
             noise = "Grey: mean and range of the F-test on the same folds with permuted labels."
         dashed = f" Dashed: the {self.chosen} best of the final model." if self.chosen else ""
         return (
-            f"Stability of the best N features over {self.n_folds} overlapping outer folds by N (1:"
-            " the same ones). "
-            f"{noise}{dashed}"
+            f"Stability of the best N features over {self.n_folds} overlapping outer folds by N"
+            f" (1: the same ones). {noise}{dashed}"
         )
 
     def frame(self) -> pd.DataFrame:
         return self.curve
 
     def draw(self, ax: Axes) -> None:
-        numbers, values = (
-            self.curve["n_features"].tolist(),
-            self.curve["stability"].to_numpy(dtype=float),
-        )
+        numbers = self.curve["n_features"].tolist()
+        values = self.curve["stability"].to_numpy(dtype=float)
         drawing.scale_numbers(ax, numbers)
-        single = len(numbers) == 1
         if self._has_noise:
-            mean, lowest, highest = (
-                self.curve[n] for n in ("noise", "noise_lowest", "noise_highest")
-            )
-            marker = "." if single else ""
-            ax.plot(
-                numbers,
-                mean,
-                color="0.45",
-                linestyle=":",
-                marker=marker,
-                label="F-test of permuted labels: mean, range",
-            )
-            ax.fill_between(
-                numbers,
-                lowest,
-                highest,
-                facecolor="0.85",
-                edgecolor="0.6",
-                linewidth=6 if single else 0.8,
-            )
-        look: Any = {
-            "color": drawing.BLUE,
-            "marker": "o",
-            "markersize": 5,
-            "linewidth": 1.9,
-            "zorder": 4,
-        }
-        ax.plot(numbers, values, label="stability", **look)
+            self._draw_noise(ax, numbers)
+        look: Any = {"color": drawing.BLUE, "marker": "o", "markersize": 5, "linewidth": 1.9}
+        ax.plot(numbers, values, label="stability", zorder=4, **look)
         if self.chosen:
-            label = f"top {self.chosen} of the final model"
-            ax.axvline(
-                self.chosen, color=drawing.OUTLINE, linestyle="--", linewidth=1.2, label=label
-            )
+            line: Any = {"color": drawing.OUTLINE, "linestyle": "--", "linewidth": 1.2}
+            ax.axvline(self.chosen, label=f"top {self.chosen} of the final model", **line)
         drawing.clean_axes(ax, "y")
-        # The chosen number is labelled rather than those beside it.
-        drawing.set_ticks(
-            ax,
-            [n for n in numbers if self.chosen in (None, n) or not 0.85 < n / self.chosen < 1.18],
-        )
-        ax.set_ylim(
-            max(float(np.nanmin(values, initial=0.0)) - 0.25, min(ax.get_ylim()[0], -0.05)), 1.05
-        )
+        drawing.set_ticks(ax, self._choose_ticks(numbers))
+        lowest = float(np.nanmin(values, initial=0.0)) - 0.25
+        ax.set_ylim(max(lowest, min(ax.get_ylim()[0], -0.05)), 1.05)
         ax.set_xlabel("N, number of best features that count as selected")
         ax.set_ylabel("Nogueira's stability")
         drawing.add_legend(ax)
+
+    def _draw_noise(self, ax: Axes, numbers: Sequence[int]) -> None:
+        """Draw the mean and the range of the stability on permuted labels, also at one number."""
+        mean, lowest, highest = (self.curve[n] for n in ("noise", "noise_lowest", "noise_highest"))
+        marker, edge = (".", 6.0) if len(numbers) == 1 else ("", 0.8)
+        label = "F-test of permuted labels: mean, range"
+        ax.plot(numbers, mean, color="0.45", linestyle=":", marker=marker, label=label)
+        grey: Any = {"facecolor": "0.85", "edgecolor": "0.6", "linewidth": edge}
+        ax.fill_between(numbers, lowest, highest, **grey)
+
+    def _choose_ticks(self, numbers: Sequence[int]) -> list[int]:
+        """Leave out numbers beside the chosen one, which is labelled rather than they."""
+        if self.chosen is None:
+            return list(numbers)
+        chosen = self.chosen
+        return [n for n in numbers if n == chosen or not 0.85 < n / chosen < 1.18]

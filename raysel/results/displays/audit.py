@@ -1,6 +1,4 @@
-"""Figure of an audit: careless and honest score on true labels, and beside them on permuted
-ones.
-"""
+"""Figure of an audit: careless and honest score, on true and on permuted labels."""
 
 from __future__ import annotations
 
@@ -51,14 +49,10 @@ class AuditScores(Display):
 
     def frame(self) -> pd.DataFrame:
         values = [[self.careless], self.folds, self.careless_permuted, self.honest_permuted]
-        means = [
-            self.careless,
-            self.honest,
-            *(float(np.mean(v)) if len(v) else np.nan for v in values[2:]),
-        ]
+        permuted = [float(np.mean(v)) if len(v) else np.nan for v in values[2:]]
         table = {
             "scores": _ROWS,
-            "mean": means,
+            "mean": [self.careless, self.honest, *permuted],
             "lowest": [min(v, default=np.nan) for v in values],
             "highest": [max(v, default=np.nan) for v in values],
             "n": [len(v) for v in values],
@@ -67,15 +61,10 @@ class AuditScores(Display):
 
     def draw(self, ax: Axes) -> None:
         colours = (drawing.OUTLINE, drawing.BLUE, drawing.OUTLINE, drawing.BLUE)
-        singles: list[Sequence[float]] = [
-            (),
-            self.folds,
-            self.careless_permuted,
-            self.honest_permuted,
-        ]
-        for row, (colour, values, mean) in enumerate(
-            zip(colours, singles, self.frame()["mean"], strict=True)
-        ):
+        singles: list[Sequence[float]] = [(), self.folds, self.careless_permuted]
+        singles.append(self.honest_permuted)
+        rows = zip(colours, singles, self.frame()["mean"], strict=True)
+        for row, (colour, values, mean) in enumerate(rows):
             ax.plot(values, [row] * len(values), "|", color=colour, markersize=9, alpha=0.6)
             ax.plot([mean], [row], "o" if row < 2 else "D", color=colour, markersize=7)
         if self.interval is not None:

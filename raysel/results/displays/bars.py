@@ -1,6 +1,4 @@
-"""Figures of a ranking as bars: scores and fold ranks of the best features, and what each
-modality has of them.
-"""
+"""Figures of a ranking as bars: scores and fold ranks of features, and shares of modalities."""
 
 from __future__ import annotations
 
@@ -79,9 +77,8 @@ class ScoreBars(RankingPanel):
             return
         colours, norm = drawing.fold_colours(ranking.n_folds)
         filled = colours(norm(ranking.selection_count[shown]))
-        ax.barh(
-            range(len(shown)), ranking.scores[shown], color=filled, edgecolor="0.45", linewidth=0.6
-        )
+        edge: Any = {"edgecolor": "0.45", "linewidth": 0.6}
+        ax.barh(range(len(shown)), ranking.scores[shown], color=filled, **edge)
         drawing.name_rows(ax, self._names, 30)
         ax.set_xlabel(f"score of {ranking.source}")
         drawing.clean_axes(ax, "x")
@@ -114,33 +111,20 @@ class FoldRankBars(ScoreBars):
 
     def frame(self) -> pd.DataFrame:
         shown, ranking = self._shown, self.ranking
-        table = {
-            "feature": self._names,
-            "median_rank": np.median(ranking.fold_ranks[:, shown], axis=0),
-        }
-        ranks = pd.DataFrame(ranking.fold_ranks[:, shown].T, columns=list(ranking.fold_names))
-        return pd.concat([pd.DataFrame(table), ranks], axis=1)
+        ranks = ranking.fold_ranks[:, shown]
+        table = pd.DataFrame({"feature": self._names, "median_rank": np.median(ranks, axis=0)})
+        each = pd.DataFrame(ranks.T, columns=list(ranking.fold_names))
+        return pd.concat([table, each], axis=1)
 
     def draw(self, ax: Axes) -> None:
         ranking, shown = self.ranking, self._shown
         rows, ranks = np.arange(len(shown)), ranking.fold_ranks[:, shown]
         ax.hlines(rows, ranks.min(axis=0), ranks.max(axis=0), color=drawing.BLUE, linewidth=2.2)
-        ax.plot(
-            np.median(ranks, axis=0),
-            rows,
-            "D",
-            color=drawing.BLUE,
-            markersize=5,
-            label="median and range",
-        )
+        look: Any = {"color": drawing.BLUE, "markersize": 5, "label": "median and range"}
+        ax.plot(np.median(ranks, axis=0), rows, "D", **look)
         drawing.mark_folds(ax, ranks.ravel(), np.tile(rows, ranking.n_folds))
-        line: Any = {
-            "color": drawing.OUTLINE,
-            "linewidth": 1,
-            "linestyle": "--",
-            "label": f"top {ranking.n_selected}",
-        }
-        ax.axvline(ranking.n_selected + 0.5, **line)
+        line: Any = {"color": drawing.OUTLINE, "linewidth": 1, "linestyle": "--"}
+        ax.axvline(ranking.n_selected + 0.5, label=f"top {ranking.n_selected}", **line)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         if max(ranks.max(), ranking.n_selected) > 100:
             ax.set_xscale("log")

@@ -1,6 +1,4 @@
-"""Figure of a comparison: curves over the numbers of features, scores of the runs, differences
-to the reference.
-"""
+"""Figure of a comparison: curves over N, scores of the runs, differences to the reference."""
 
 from __future__ import annotations
 
@@ -31,6 +29,9 @@ _DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = (
     (0, (1, 1)),
     (0, (4, 1, 1, 1)),
 )
+
+#: What a score of a member with a curve refers to, by whether its number of features is chosen.
+_SCORED_AT = {True: "at the chosen number of features", False: "mean over the curve"}
 
 _WIDTH = 5.6  # inches, as all sizes here: readable at the width of a phone
 _CURVES = 3.1  # height of the panel of curves, at least
@@ -85,22 +86,19 @@ class ComparisonFigure(Display):
         for label, row in rows.items():
             difference = None
             if (pair := comparison.pairs.get(label)) is not None:
-                bounds = (pair.test.lower, pair.test.upper) if pair.test else (np.nan, np.nan)
-                difference = (pair.compared.mean, *bounds)
+                difference = (pair.compared.mean, np.nan, np.nan)
+                if pair.test:
+                    difference = (pair.compared.mean, pair.test.lower, pair.test.upper)
             members.append(ShownMember(label, row.scores, row.by_n, difference))
-        of_curves = [row.chosen for row in rows.values() if len(row.by_n) > 1]
-        kinds = {
-            "at the chosen number of features" if chosen else "mean over the curve"
-            for chosen in of_curves
-        }
+        of_curves = {bool(row.chosen) for row in rows.values() if len(row.by_n) > 1}
         return cls(
             comparison.name,
-            drawing.readable(comparison.metric),
-            members,
-            comparison.reference,
-            comparison.folds.describe() if comparison.folds else "",
-            " or ".join(sorted(kinds)),
-            [member.label for member in comparison.members if member.label not in rows],
+            metric=drawing.readable(comparison.metric),
+            members=members,
+            reference=comparison.reference,
+            runs=comparison.folds.describe() if comparison.folds else "",
+            scored_at=" or ".join(_SCORED_AT[chosen] for chosen in sorted(of_curves, reverse=True)),
+            missing=[one.label for one in comparison.members if one.label not in rows],
         )
 
     @property
@@ -117,11 +115,9 @@ class ComparisonFigure(Display):
 
     @property
     def remarks(self) -> Sequence[str]:
-        return (
-            [f"Not shown, because they have no result: {', '.join(self.missing)}."]
-            if self.missing
-            else []
-        )
+        if not self.missing:
+            return []
+        return [f"Not shown, because they have no result: {', '.join(self.missing)}."]
 
     @property
     def _has_curves(self) -> bool:
@@ -134,12 +130,11 @@ class ComparisonFigure(Display):
 
     @property
     def _below(self) -> list[str]:
+        """Further lines of the label of the scores."""
+        if not self._has_curves:
+            return []
         # Wider than its panel, the label of the scores would run into that of the differences.
-        return (
-            textwrap.wrap(self.scored_at, int(self._panel / _LETTER) + 2)
-            if self._has_curves
-            else []
-        )
+        return textwrap.wrap(self.scored_at, int(self._panel / _LETTER) + 2)
 
     @property
     def _panel(self) -> float:
@@ -158,23 +153,21 @@ class ComparisonFigure(Display):
         return _WIDTH, foot + rows + 0.1 + (curves + _GAP if curves else 0.0)
 
     def frame(self) -> pd.DataFrame:
-        rows = [
-            (member.label, n, values.mean(), _sd(values), *(member.difference or [np.nan] * 3))
-            for member in self.members
-            for n, values in [("", member.scores), *member.by_n.items()]
-        ]
-        return pd.DataFrame(
-            rows, columns=["label", "n_features", "mean", "sd", "difference", "lower", "upper"]
-        )
+        rows = []
+        for member in self.members:
+            difference = member.difference or [np.nan] * 3
+            for n, values in [("", member.scores), *member.by_n.items()]:
+                rows.append((member.label, n, values.mean(), _sd(values), *difference))
+        heads = ["label", "n_features", "mean", "sd", "difference", "lower", "upper"]
+        return pd.DataFrame(rows, columns=heads)
 
     def draw(self, ax: Axes) -> None:
         ax.set_axis_off()
         foot, rows, curves = self._heights
         inner, panel = self._widest + 0.1, self._panel
         if curves:
-            area = self._inset(
-                ax, (0.68, foot + rows + _GAP, _WIDTH - 0.68 - self._widest - 0.4, curves)
-            )
+            width = _WIDTH - 0.68 - self._widest - 0.4
+            area = self._inset(ax, (0.68, foot + rows + _GAP, width, curves))
             _draw_curves(area, self.members, self.metric, curves)
         scored = self._inset(ax, (inner, foot, panel, rows))
         differing = self._inset(ax, (inner + panel + _SPACE, foot, panel, rows))
@@ -184,20 +177,18 @@ class ComparisonFigure(Display):
 
     def _inset(self, ax: Axes, area: tuple[float, float, float, float]) -> Axes:
         """Add axes at a place given in inches: left, bottom, width, height."""
+        left, bottom, wide, high = area
         width, height = self.size
-        inset = ax.inset_axes(
-            (area[0] / width, area[1] / height, area[2] / width, area[3] / height)
-        )
+        inset = ax.inset_axes((left / width, bottom / height, wide / width, high / height))
         drawing.clean_axes(inset)
         inset.tick_params(labelsize=_SMALL)
         return inset
 
 
 def _draw_curves(ax: Axes, members: Sequence[ShownMember], score: str, height: float) -> None:
-    numbers = sorted({n for member in members for n in member.by_n})
-    places = {
-        n: i for i, n in enumerate(numbers)
-    }  # evenly spaced: they are steps, often of unequal width
+    numbers = sorted(set().union(*(member.by_n for member in members)))
+    # Evenly spaced: they are steps, often of unequal width.
+    places = {n: i for i, n in enumerate(numbers)}
     ends: list[tuple[float, float]] = []
     for i, member in enumerate(members):
         colour, marker, dashes = _style(i)
@@ -211,19 +202,10 @@ def _draw_curves(ax: Axes, members: Sequence[ShownMember], score: str, height: f
             x = np.array([-0.3, len(numbers) - 0.68 - 0.05 * (n_before % 4)])
             means = np.full(2, member.scores.mean())
             spread = [0.0, _sd(member.scores)]
-        look: Any = {
-            "color": colour,
-            "linestyle": dashes,
-            "linewidth": 1.5,
-            "elinewidth": 0.7,
-            "capsize": 2,
-        }
-        look |= {
-            "marker": marker if member.by_n else "",
-            "markersize": 5,
-            "zorder": 3 if member.by_n else 2,
-        }
-        ax.errorbar(x, means, spread, **look)
+        look: Any = {"color": colour, "linestyle": dashes, "linewidth": 1.5, "zorder": 2}
+        if member.by_n:
+            look |= {"marker": marker, "markersize": 5, "zorder": 3}
+        ax.errorbar(x, means, spread, elinewidth=0.7, capsize=2, **look)
         ends.append((float(x[-1]), float(means[-1])))
     ax.set_xlim(-0.4, len(numbers) - 0.6)
     ax.set_xticks(range(len(numbers)), list(map(str, numbers)))
@@ -241,64 +223,29 @@ def _label_ends(
     ax.set_ylim(low, high)
     wanted = np.array([(y - low) / (high - low) * height for _, y in ends])
     right = ax.get_xlim()[1]
+    width = right + 0.4
+    edge, text = right + 0.02 * width, right + 0.075 * width
+    small: Any = {"fontsize": _SMALL, "va": "center", "parse_math": False, "clip_on": False}
     for i, y in enumerate(drawing.spread_out(wanted, _LABEL, height) / height):
         colour, marker, dashes = _style(i)
+        look: Any = {"color": colour, "clip_on": False}
         member, (x, end) = members[i], ends[i]
         at = low + y * (high - low)
-        width = right + 0.4
-        edge, text = right + 0.02 * width, right + 0.075 * width
-        ax.plot(
-            [x, edge, text],
-            [end, at, at],
-            color=colour,
-            linewidth=0.6,
-            linestyle=":",
-            clip_on=False,
-        )
+        ax.plot([x, edge, text], [end, at, at], linewidth=0.6, linestyle=":", **look)
         if member.by_n:
-            ax.plot([text], [at], color=colour, marker=marker, markersize=5, clip_on=False)
+            ax.plot([text], [at], marker=marker, markersize=5, **look)
         else:
-            ax.plot(
-                [edge, text + 0.015 * width],
-                [at, at],
-                color=colour,
-                linestyle=dashes,
-                clip_on=False,
-            )
-        label = short_middle(member.label, _LONGEST)
-        ax.text(
-            text + 0.03 * width,
-            at,
-            label,
-            fontsize=_SMALL,
-            va="center",
-            parse_math=False,
-            clip_on=False,
-        )
+            ax.plot([edge, text + 0.015 * width], [at, at], linestyle=dashes, **look)
+        ax.text(text + 0.03 * width, at, short_middle(member.label, _LONGEST), **small)
 
 
 def _draw_scores(ax: Axes, ordered: Sequence[ShownMember], name: str) -> None:
+    point: Any = {"color": "0.45", "alpha": 0.35, "markersize": 3.5, "markeredgewidth": 0}
+    mean: Any = {"color": "0", "markersize": 4.5, "elinewidth": 1.2, "capsize": 2.5}
     for y, member in enumerate(ordered):
         values = member.scores
-        ax.plot(
-            values,
-            np.full(len(values), y),
-            "o",
-            color="0.45",
-            alpha=0.35,
-            markersize=3.5,
-            markeredgewidth=0,
-        )
-        ax.errorbar(
-            values.mean(),
-            y,
-            xerr=_sd(values),
-            fmt="o",
-            color="0",
-            markersize=4.5,
-            elinewidth=1.2,
-            capsize=2.5,
-        )
+        ax.plot(values, np.full(len(values), y), "o", **point)
+        ax.errorbar(values.mean(), y, xerr=_sd(values), fmt="o", **mean)
     labels = [short_middle(member.label, _LONGEST) for member in ordered]
     ax.set_yticks(range(len(ordered)), labels, fontsize=_SMALL, parse_math=False)
     ax.set_xlabel(name, fontsize=_SMALL)
@@ -315,19 +262,11 @@ def _draw_differences(ax: Axes, ordered: Sequence[ShownMember], reference: str) 
             ax.plot([lower, upper], [y, y], color=_INTERVAL, linewidth=5, solid_capstyle="butt")
         ax.plot([mean], [y], marker="D", color="#0072b2", markersize=2.5, linestyle="")
     if not any(member.difference for member in ordered):
-        ax.text(
-            0.5,
-            0.5,
-            "no differences",
-            fontsize=_SMALL,
-            color="0.4",
-            ha="center",
-            transform=ax.transAxes,
-        )
+        look: Any = {"fontsize": _SMALL, "color": "0.4", "ha": "center"}
+        ax.text(0.5, 0.5, "no differences", transform=ax.transAxes, **look)
     ax.set_yticks([])
-    ax.set_xlabel(
-        f"difference to {short(reference, 14)}\n95 % interval", fontsize=_SMALL, parse_math=False
-    )
+    label = f"difference to {short(reference, 14)}\n95 % interval"
+    ax.set_xlabel(label, fontsize=_SMALL, parse_math=False)
     _finish_rows(ax, len(ordered))
 
 

@@ -1,6 +1,4 @@
-"""Figures of the confusion of the classes, or of the errors of each label, on the outer folds'
-test samples.
-"""
+"""Figures of the classes' confusion, or of each label's errors, on the outer test samples."""
 
 from __future__ import annotations
 
@@ -22,6 +20,10 @@ from raysel.results.numbers import StudyNumbers
 _MOST_WRITTEN = 60  # classes up to which counts are written into the cells
 _LONGEST = 22  # letters of a class
 _LACKS = "recorded no confusion: an earlier version of raysel ran it."
+#: Note of a study whose score is not that of the models.
+_CHOSEN = (
+    " The models are those of each fold's chosen N; the study's score is a mean over several N."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +52,7 @@ class Confusion(StudyDisplay):
             return None
         note = ""
         if result.n_features and not result.facts.has_chosen_n:
-            note = (
-                " The models are those of each fold's chosen N; the study's score is a mean over"
-                " several N."
-            )
+            note = _CHOSEN
         return cls(result.name, counts, _names(result, len(counts)), len(result.outer), note)
 
     @property
@@ -73,15 +72,12 @@ class Confusion(StudyDisplay):
     @property
     def _side(self) -> float:
         """Side length of the matrix in inches."""
-        return float(
-            np.clip(0.34 * len(self.classes), 1.8, max(4.7, min(0.16 * len(self.classes), 9.0)))
-        )
+        n = len(self.classes)
+        return float(np.clip(0.34 * n, 1.8, max(4.7, min(0.16 * n, 9.0))))
 
     @property
     def shares(self) -> FloatArray:
-        """Share of each predicted class among a true class's samples; 0 for a class without
-        samples.
-        """
+        """Share of each predicted class among a true class's samples; 0 where it has none."""
         return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
 
     def frame(self) -> pd.DataFrame:
@@ -121,9 +117,7 @@ class Confusion(StudyDisplay):
 
 @dataclass(frozen=True, eq=False)
 class LabelErrors(StudyDisplay):
-    """Samples with each label that are found or missed, and false alarms, with precision and
-    recall.
-    """
+    """Samples with each label that are found or missed, false alarms, precision and recall."""
 
     key = "confusion"
     table = "confusion"
@@ -161,9 +155,7 @@ class LabelErrors(StudyDisplay):
         return 5.6, 0.22 * len(self.labels) + 0.95
 
     def rates(self) -> tuple[FloatArray, FloatArray]:
-        """Return precision and recall of each label; NaN where it is never predicted, or no
-        sample has it.
-        """
+        """Return precision and recall of each label; NaN where none is predicted, or has it."""
         _, alarms, missed, hits = self.counts.T
         with np.errstate(invalid="ignore"):  # 0 / 0 is NaN
             return hits / (hits + alarms), hits / (hits + missed)
@@ -176,22 +168,10 @@ class LabelErrors(StudyDisplay):
         _, alarms, missed, hits = self.counts.T
         places = np.arange(len(self.labels))
         ax.barh(places, hits, height=0.7, color=drawing.BLUE, label="found")
-        ax.barh(
-            places,
-            missed,
-            left=hits,
-            height=0.7,
-            color="0.8",
-            edgecolor="0.5",
-            linewidth=0.5,
-            label="missed",
-        )
-        hatched: Any = {
-            "color": "white",
-            "edgecolor": drawing.OUTLINE,
-            "hatch": "////",
-            "linewidth": 0.8,
-        }
+        grey: Any = {"color": "0.8", "edgecolor": "0.5", "linewidth": 0.5}
+        ax.barh(places, missed, left=hits, height=0.7, label="missed", **grey)
+        hatched: Any = {"color": "white", "edgecolor": drawing.OUTLINE, "linewidth": 0.8}
+        hatched["hatch"] = "////"
         ax.barh(places, -alarms, height=0.7, label="false alarms", **hatched)
         ax.axvline(0, color="0", linewidth=0.8)
         drawing.name_rows(ax, self.labels, _LONGEST)
@@ -199,11 +179,9 @@ class LabelErrors(StudyDisplay):
         drawing.clean_axes(ax, "x")
         ax.set_xlabel("samples")
         side = ax.secondary_yaxis("right")
-        texts = [
-            ["\N{EN DASH}" if np.isnan(rate) else f"{rate:.2f}" for rate in rates]
-            for rates in self.rates()
-        ]
-        side.set_yticks(places, ["   ".join(pair) for pair in zip(*texts, strict=True)])
+        pairs = zip(*self.rates(), strict=True)
+        texts = [f"{_format_rate(first)}   {_format_rate(second)}" for first, second in pairs]
+        side.set_yticks(places, texts)
         side.tick_params(length=0, labelsize=drawing.SMALL)
         side.spines[:].set_visible(False)
         side.set_ylabel("precision, recall")
@@ -212,6 +190,10 @@ class LabelErrors(StudyDisplay):
 
 def _names(result: StudyNumbers, n: int) -> list[str]:
     return [str(name) for name in result.classes or range(n)]
+
+
+def _format_rate(rate: float) -> str:
+    return "\N{EN DASH}" if np.isnan(rate) else f"{rate:.2f}"
 
 
 def _over(n_folds: int) -> str:

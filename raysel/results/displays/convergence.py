@@ -47,14 +47,15 @@ class ObjectiveCurves(StudyDisplay):
     def from_result(
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
-        """Show the objective of a study's configurations, finished or not, if the method has
-        one.
-        """
+        """Show the objective of a study's configurations, finished or not, if there is one."""
         records = sorted(result.records, key=lambda record: record.id)
-        curves = {record.id: curve for record in records if (curve := record.objective_curve())}
+        curves = {record.id: record.objective_curve() for record in records}
+        curves = {id_: curve for id_, curve in curves.items() if curve}
+        if not curves:
+            return None
         final = result.stored.refits.get(FINAL)
         names = {record.id: record.name for record in records}
-        return cls(result.name, curves, names, final.trial if final else None) if curves else None
+        return cls(result.name, curves, names, final.trial if final else None)
 
     @property
     def in_report(self) -> bool:
@@ -64,28 +65,28 @@ class ObjectiveCurves(StudyDisplay):
     def _shown(self) -> list[str]:
         """Ids of the configurations that are drawn, the final model's last."""
         ids = list(self.curves)
-        kept = [id_ for id_ in ids[:: -(-len(ids) // _MOST_CURVES)] if id_ != self.model]
-        return [*kept, *(id_ for id_ in ids if id_ == self.model)]
+        shown = ids[:: -(-len(ids) // _MOST_CURVES)]
+        if self.model is None or self.model not in self.curves:
+            return shown
+        return [*(id_ for id_ in shown if id_ != self.model), self.model]
 
     @property
     def caption(self) -> str:
         shown, n = len(self._shown), len(self.curves)
-        some = f"{shown} of {n} configurations" if shown < n else f"{n} configurations"
-        end = (
-            "a fit that has ended keeps its last value"
-            if self.in_report
-            else "recorded at the end of the fits only"
-        )
+        some = f"{shown} of {n}" if shown < n else f"{n}"
+        end = "recorded at the end of the fits only"
+        if self.in_report:
+            end = "a fit that has ended keeps its last value"
         return (
-            f"Objective of {some} by iteration, mean over the inner fits of the outer folds; {end}."
+            f"Objective of {some} configurations by iteration, mean over the inner fits of the"
+            f" outer folds; {end}."
         )
 
     def frame(self) -> pd.DataFrame:
-        rows = [
-            (self.configurations[id_], i, value)
-            for id_ in reversed(self._shown)
-            for i, value in enumerate(self.curves[id_], start=1)
-        ]
+        rows: list[tuple[str, int, float]] = []
+        for id_ in reversed(self._shown):
+            name = self.configurations[id_]
+            rows += [(name, i, value) for i, value in enumerate(self.curves[id_], start=1)]
         return pd.DataFrame(rows, columns=["configuration", "iteration", "objective"])
 
     def draw(self, ax: Axes) -> None:

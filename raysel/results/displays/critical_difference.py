@@ -1,11 +1,10 @@
-"""Critical-difference diagram: mean ranks of methods over data sets, with bars that join those
-that do not differ.
-"""
+"""Critical-difference diagram: mean ranks of methods, with bars that join those alike."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,9 +51,8 @@ class RankDiagram(Display):
 
     @property
     def caption(self) -> str:
-        return self.tests.replace(" = ", "\u00a0=\u00a0").replace(
-            " <", "\u00a0<"
-        )  # no line ends within "p = 0.01"
+        # No line ends within "p = 0.01".
+        return self.tests.replace(" = ", "\u00a0=\u00a0").replace(" <", "\u00a0<")
 
     @property
     def _bars(self) -> float:
@@ -84,26 +82,24 @@ class RankDiagram(Display):
         for rank in range(1, k + 1):
             ax.plot([place(rank)] * 2, [_TOP - 0.06, _TOP], color="0", linewidth=1.0)
             if (last - first) / (k - 1) > 0.2 or rank % 2:
-                ax.text(
-                    place(rank), _TOP - 0.09, str(rank), fontsize=_SMALL, ha="center", va="bottom"
-                )
+                look: Any = {"fontsize": _SMALL, "ha": "center", "va": "bottom"}
+                ax.text(place(rank), _TOP - 0.09, str(rank), **look)
         end = place(1 + self.critical_difference)
         _draw_critical_difference(ax, place(1), end, _TOP - 0.38, self.critical_difference)
         for i, group in enumerate(self.groups):
             y, ends = _TOP + 0.13 + _BAR * i, ranks[list(group)]
-            ax.plot(
-                [place(ends.min()) - 0.05, place(ends.max()) + 0.05],
-                [y, y],
-                color="#0072b2",
-                linewidth=4,
-            )
+            bar = [place(ends.min()) - 0.05, place(ends.max()) + 0.05]
+            ax.plot(bar, [y, y], color="#0072b2", linewidth=4)
         for i, method in enumerate(order):
             left = i < on_left
-            y = _TOP + self._bars + _STEP * ((i if left else k - 1 - i) + 0.5)
             text = _text(names[method], ranks[method], left)
-            edge = _EDGE + _width(text) if left else _WIDTH - _EDGE - _width(text)
+            if left:
+                line, x, side, edge = i, _EDGE, "left", _EDGE + _width(text)
+            else:
+                line, x, side = k - 1 - i, _WIDTH - _EDGE, "right"
+                edge = x - _width(text)
+            y = _TOP + self._bars + _STEP * (line + 0.5)
             ax.plot([place(ranks[method])] * 2 + [edge], [_TOP, y, y], color="0.35", linewidth=0.9)
-            x, side = (_EDGE, "left") if left else (_WIDTH - _EDGE, "right")
             ax.text(x, y, text, fontsize=_SMALL, ha=side, va="center", parse_math=False)
 
 
@@ -113,41 +109,33 @@ def _text(name: str, rank: float, left: bool) -> str:
 
 def _width(text: str) -> float:
     """Width of a text in inches, with a gap after it."""
-    path = TextPath(
-        (0, 0), text.replace("$", "S"), size=_SMALL
-    )  # a dollar sign would start a formula
+    # A dollar sign would start a formula.
+    path = TextPath((0, 0), text.replace("$", "S"), size=_SMALL)
     return float(path.get_extents().width) / 72 + 0.08
 
 
 def _axis(
     names: Sequence[str], mean_ranks: FloatArray, order: Sequence[int], on_left: int
 ) -> tuple[float, float]:
-    """Longest axis, as the places of its ends, on which no line to a label goes through that
-    label.
-    """
+    """Ends of the longest axis on which no line to a label goes through that label."""
     widths = np.array(
         [_width(_text(names[i], mean_ranks[i], place < on_left)) for place, i in enumerate(order)]
     )
-    shares = (mean_ranks[list(order)] - 1) / (
-        len(names) - 1
-    )  # of the way from the first end to the last
+    # Of the way from the first end to the last.
+    shares = (mean_ranks[list(order)] - 1) / (len(names) - 1)
     lines = np.column_stack([1 - shares, shares])  # times the ends: the places of the lines
     ends = [(_EDGE + 0.25, _WIDTH - 1.5), (1.5, _WIDTH - _EDGE - 0.25)]
     at_least, at_most = _EDGE + widths[:on_left] + 0.05, _WIDTH - _EDGE - widths[on_left:] - 0.05
     limits = np.concatenate([-at_least, at_most, [-1.0]])  # at least an inch long
     left_of = np.concatenate([-lines[:on_left], lines[on_left:], [[1.0, -1.0]]])
     longest = linprog([1.0, -1.0], left_of, limits, bounds=ends)
-    return (
-        (float(longest.x[0]), float(longest.x[1]))
-        if longest.x is not None
-        else (ends[0][0], ends[1][1])
-    )
+    if longest.x is None:
+        return ends[0][0], ends[1][1]
+    return float(longest.x[0]), float(longest.x[1])
 
 
 def _draw_critical_difference(ax: Axes, start: float, end: float, y: float, value: float) -> None:
-    """Draw a bar as long as the critical difference; where it is longer than the figure, write
-    it only.
-    """
+    """Draw a bar as long as the critical difference; write it only if it would leave the figure."""
     text = f"critical difference {value:.2f}"
     if end > _WIDTH - 0.1:
         ax.text(start, y, f"{text}: longer than the axis", fontsize=_SMALL, va="center")

@@ -1,12 +1,10 @@
-"""Curves of the classes' outputs on the outer folds' test samples: ROC, precision and recall,
-calibration.
-"""
+"""Curves of the classes' outputs on the outer test samples: ROC, precision-recall, calibration."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -31,17 +29,17 @@ from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
 from raysel.results.numbers import StudyNumbers
 
-#: Classes, or labels, that are drawn at most: those with the most samples, of equally many the
-#: first.
+#: Most classes, or labels, that are drawn: those with the most samples, of equals the first.
 _MOST_CLASSES = 6
 _COLOURS = (drawing.BLUE, drawing.OUTLINE, drawing.GREEN, drawing.PINK, drawing.SKY, "0.35")
 _BINS = 10
+_POOLED = "pooled"
+#: Dots of the line where guesses lie.
+_DOTTED: Any = {"linewidth": 1.0, "linestyle": (0, (1, 1.5))}
 
 
 class Samples(NamedTuple):
-    """Test samples of one class against the rest: which are of it, and what the model gives for
-    it.
-    """
+    """Test samples of one class against the rest: which are of it, and the model's outputs."""
 
     #: Name of the fold.
     of: str
@@ -58,9 +56,7 @@ class Samples(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _ClassCurves(StudyDisplay):
-    """One curve for each class, or label, against the rest: each fold thin, all samples pooled
-    bold.
-    """
+    """A curve for each class or label against the rest: folds thin, all samples pooled bold."""
 
     section = "confusion"
     size = (4.9, 4.1)
@@ -73,7 +69,7 @@ class _ClassCurves(StudyDisplay):
     #: Output that is drawn.
     response: str
     #: Test samples of each class by its name, of one outer fold after the other.
-    samples: dict[str, Sequence[Samples]]
+    samples: Mapping[str, Sequence[Samples]]
     #: Number of classes, or labels, of which those with the most samples are drawn.
     n_classes: int
     has_labels: bool
@@ -83,44 +79,28 @@ class _ClassCurves(StudyDisplay):
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
         """Show the outputs of the outer folds' models, if all folds recorded them."""
-        recorded = {
-            refit.fold: TestOutputs.from_json(refit.outputs)
-            for refit in result.outer
-            if refit.outputs
-        }
-        if not recorded or len(recorded) < len(result.outer):
+        folds = [refit for refit in result.outer if refit.outputs]
+        if not folds or len(folds) < len(result.outer):
             return None
-        known = [
-            name
-            for name in cls.responses
-            if all(name in outputs.values for outputs in recorded.values())
-        ]
-        if not known:
+        recorded = {refit.fold: TestOutputs.from_json(refit.outputs) for refit in folds}
+        known = set.intersection(*(set(outputs.values) for outputs in recorded.values()))
+        response = next((name for name in cls.responses if name in known), None)
+        if response is None:
             return None
-        names, several = (
-            list(result.stored.study.classes),
-            next(iter(recorded.values())).truth.shape[1] > 1,
-        )
-        columns = next(iter(recorded.values())).values[known[0]].shape[1]
-        shown = range(columns) if columns > 1 else [1]
-        samples: dict[str, Sequence[Samples]] = {}
-        for column, number in enumerate(shown):
-            samples[names[number]] = [
-                Samples(
-                    fold,
-                    outputs.truth[:, column] == 1 if several else outputs.truth[:, 0] == number,
-                    outputs.values[known[0]][:, column],
-                )
-                for fold, outputs in recorded.items()
-            ]
-        drawn = {name: each for name, each in samples.items() if _pooled(each).has_both}
-        most = sorted(drawn, key=lambda name: -int(_pooled(drawn[name]).truth.sum()))[
-            :_MOST_CLASSES
-        ]
+        samples = _by_class(recorded, response, list(result.stored.study.classes))
+        drawn = {name: each for name, each in samples.items() if _pool(each).has_both}
+        by_size = sorted(drawn, key=lambda name: -int(_pool(drawn[name]).truth.sum()))
+        most = by_size[:_MOST_CLASSES]
         if not most:
             return None
         kept = {name: each for name, each in drawn.items() if name in most}
-        return cls(result.name, known[0], kept, len(samples), several)
+        return cls(
+            result.name,
+            response=response,
+            samples=kept,
+            n_classes=len(samples),
+            has_labels=_have_labels(recorded),
+        )
 
     @staticmethod
     @abstractmethod
@@ -129,7 +109,7 @@ class _ClassCurves(StudyDisplay):
 
     @staticmethod
     @abstractmethod
-    def figure_of(truth: BoolArray, score: FloatArray) -> float:
+    def summarise(truth: BoolArray, score: FloatArray) -> float:
         """The number that summarises a curve. `truth` and `score` are (n_samples,)."""
 
     @property
@@ -143,55 +123,58 @@ class _ClassCurves(StudyDisplay):
         return True
 
     @property
+    def _kind(self) -> str:
+        return "label" if self.has_labels else "class"
+
+    @property
     def _output(self) -> str:
         return "probabilities" if self.response == "predict_proba" else "decisions"
 
     @property
     def caption(self) -> str:
-        n = max(len(_pooled(each).truth) for each in self.samples.values())
-        kind = "label" if self.has_labels else "class"
+        n = max(len(_pool(each).truth) for each in self.samples.values())
         if self.n_classes == 1:
             name = short(next(iter(self.samples)), 24)
-            what = f"{self.shows} of the {kind} {name}, the positive one"
+            whose = f"the {self._kind} {name}, the positive one"
         else:
-            against = "" if self.has_labels else " against the rest"
-            what = f"{self.shows} of each {kind}{against}"
+            whose = "each label" if self.has_labels else "each class against the rest"
         drawn, of = len(self.samples), self.n_classes
         left_out = "" if drawn == of else f" Drawn are {drawn} of {of}; no other has more samples."
         n_folds = len(next(iter(self.samples.values())))
         thin = "thin lines are the folds, bold ones" if self.draws_folds else "the lines are of"
         return (
-            f"{what}, on the test samples of {n_folds} outer folds, which neither fit nor choice"
-            f" has seen: {thin} all {n} samples, as if the {self._output} of the folds' models were"
-            f" of one scale. {self.summary}, mean ± SD over the folds: {self._figures()}.{left_out}"
+            f"{self.shows} of {whose}, on the test samples of {n_folds} outer folds, which neither"
+            f" fit nor choice has seen: {thin} all {n} samples, as if the {self._output} of the"
+            f" folds' models were of one scale. {self.summary}, mean ± SD over the folds:"
+            f" {self._figures()}.{left_out}"
         )
 
     def _figures(self) -> str:
         parts = []
         for name, each in self.samples.items():
-            values = [self.figure_of(one.truth, one.score) for one in each if one.has_both]
-            sd = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
-            shown = mean_and_sd(float(np.mean(values)), sd) if values else "none"
+            values = [self.summarise(one.truth, one.score) for one in each if one.has_both]
+            shown = "none"
+            if values:
+                sd = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+                shown = mean_and_sd(float(np.mean(values)), sd)
             parts.append(shown if self.n_classes == 1 else f"{short(name, 24)}: {shown}")
         return "; ".join(parts)
 
     @cached_property
     def _curves(self) -> Sequence[tuple[str, str, FloatArray, FloatArray]]:
-        return [
-            (name, one.of, *self.points(one.truth, one.score))
-            for name, each in self.samples.items()
-            for one in (*(each if self.draws_folds else ()), _pooled(each))
-            if one.has_both
-        ]
+        curves = []
+        for name, each in self.samples.items():
+            drawn = [*each, _pool(each)] if self.draws_folds else [_pool(each)]
+            curves += [
+                (name, one.of, *self.points(one.truth, one.score)) for one in drawn if one.has_both
+            ]
+        return curves
 
     def frame(self) -> pd.DataFrame:
-        head = "label" if self.has_labels else "class"
-        x, y = self.axes
+        x, y = (name.replace(" ", "_") for name in self.axes)
         rows = [
-            pd.DataFrame(
-                {head: name, "samples": of, x.replace(" ", "_"): a, y.replace(" ", "_"): b}
-            )
-            for name, of, a, b in self._curves
+            pd.DataFrame({self._kind: name, "samples": of, x: abscissas, y: ordinates})
+            for name, of, abscissas, ordinates in self._curves
         ]
         return pd.concat(rows, ignore_index=True)
 
@@ -201,13 +184,10 @@ class _ClassCurves(StudyDisplay):
     def draw(self, ax: Axes) -> None:
         colours = dict(zip(self.samples, _COLOURS, strict=False))
         for name, of, x, y in self._curves:
-            bold: Any = (
-                {"linewidth": 2.0, "label": short(name, 24), "zorder": 3} if of == "pooled" else {}
-            )
-            style: Any = {"linewidth": 0.8, "alpha": 0.45, **bold}
-            self.draw_curve(
-                ax, x, y, color=colours[name], **({**style, "alpha": 1.0} if bold else style)
-            )
+            style: Any = {"linewidth": 0.8, "alpha": 0.45}
+            if of == _POOLED:
+                style = {"linewidth": 2.0, "alpha": 1.0, "label": short(name, 24), "zorder": 3}
+            self.draw_curve(ax, x, y, color=colours[name], **style)
         self.draw_chance(ax, colours)
         ax.set_xlim(-0.02, 1.02)
         ax.set_ylim(-0.02, 1.02)
@@ -223,9 +203,7 @@ class _ClassCurves(StudyDisplay):
 
     def draw_chance(self, ax: Axes, colours: dict[str, str]) -> None:
         """Draw where guesses lie."""
-        ax.plot(
-            [0, 1], [0, 1], color="0.55", linewidth=1.0, linestyle=(0, (1, 1.5)), label="guesses"
-        )
+        ax.plot([0, 1], [0, 1], color="0.55", label="guesses", **_DOTTED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +222,7 @@ class RocCurves(_ClassCurves):
         return false, true
 
     @staticmethod
-    def figure_of(truth: BoolArray, score: FloatArray) -> float:
+    def summarise(truth: BoolArray, score: FloatArray) -> float:
         return float(auc(*RocCurves.points(truth, score)))
 
     @property
@@ -268,7 +246,7 @@ class PrecisionRecallCurves(_ClassCurves):
         return recall, precision
 
     @staticmethod
-    def figure_of(truth: BoolArray, score: FloatArray) -> float:
+    def summarise(truth: BoolArray, score: FloatArray) -> float:
         return float(average_precision_score(truth, score))
 
     @property
@@ -280,12 +258,9 @@ class PrecisionRecallCurves(_ClassCurves):
 
     def draw_chance(self, ax: Axes, colours: dict[str, str]) -> None:
         for number, (name, each) in enumerate(self.samples.items()):
-            label: Any = {"label": "guesses"} if number == 0 else {}
-            share, colour = (
-                _pooled(each).truth.mean(),
-                "0.55" if self.n_classes == 1 else colours[name],
-            )
-            ax.axhline(share, color=colour, linewidth=1.0, linestyle=(0, (1, 1.5)), **label)
+            colour = "0.55" if self.n_classes == 1 else colours[name]
+            label = None if number else "guesses"
+            ax.axhline(_pool(each).truth.mean(), color=colour, label=label, **_DOTTED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,14 +282,13 @@ class Calibration(_ClassCurves):
         return probability, share
 
     @staticmethod
-    def figure_of(truth: BoolArray, score: FloatArray) -> float:
+    def summarise(truth: BoolArray, score: FloatArray) -> float:
         return float(brier_score_loss(truth, np.clip(score, 0, 1)))
 
     @property
     def draws_folds(self) -> bool:
-        return (
-            self.n_classes == 1
-        )  # a fold's samples of one class of several are too few for tenths
+        # A fold's samples of one class of several are too few for tenths.
+        return self.n_classes == 1
 
     @property
     def shows(self) -> str:
@@ -324,13 +298,31 @@ class Calibration(_ClassCurves):
         ax.plot(x, y, marker="o", markersize=4 if "label" in style else 2, **style)
 
     def draw_chance(self, ax: Axes, colours: dict[str, str]) -> None:
-        ax.plot(
-            [0, 1], [0, 1], color="0.55", linewidth=1.0, linestyle=(0, (1, 1.5)), label="calibrated"
-        )
+        ax.plot([0, 1], [0, 1], color="0.55", label="calibrated", **_DOTTED)
 
 
-def _pooled(each: Sequence[Samples]) -> Samples:
-    """The samples of all folds."""
-    return Samples(
-        "pooled", np.concatenate([s.truth for s in each]), np.concatenate([s.score for s in each])
-    )
+def _have_labels(recorded: Mapping[str, TestOutputs]) -> bool:
+    """Whether samples have several labels, which have a column each of their truth."""
+    return next(iter(recorded.values())).truth.shape[1] > 1
+
+
+def _by_class(
+    recorded: Mapping[str, TestOutputs], response: str, names: Sequence[str]
+) -> dict[str, list[Samples]]:
+    """Divide the test samples of each fold into those of each class, or label, and the rest."""
+    several = _have_labels(recorded)
+    columns = next(iter(recorded.values())).values[response].shape[1]
+    samples: dict[str, list[Samples]] = {}
+    # One column is of the second of two classes.
+    for column, number in enumerate(range(columns) if columns > 1 else [1]):
+        each = samples[names[number]] = []
+        for fold, outputs in recorded.items():
+            truth = outputs.truth[:, column] == 1 if several else outputs.truth[:, 0] == number
+            each.append(Samples(fold, truth, outputs.values[response][:, column]))
+    return samples
+
+
+def _pool(each: Sequence[Samples]) -> Samples:
+    """Return the samples of all folds."""
+    truth = np.concatenate([one.truth for one in each])
+    return Samples(_POOLED, truth, np.concatenate([one.score for one in each]))

@@ -1,6 +1,4 @@
-"""Figures of the data before scaling: images of classes, samples and means, ranges of columns
-and modalities.
-"""
+"""Figures of the data before scaling: images, means, and ranges of columns and modalities."""
 
 from __future__ import annotations
 
@@ -27,18 +25,12 @@ from raysel.study.background import read_image
 _WIDTH = 5.8  # inches, as all sizes here
 _MOST_TASKS = 6
 _COLUMNS, _SIDE = 5, 0.95  # of a grid of images
-_CAPTION, _LINE, _LABELS = (
-    0.24,
-    0.14,
-    0.42,
-)  # above an image, of a line of its caption, and below the grid
+_CAPTION, _LINE, _LABELS = 0.24, 0.14, 0.42  # above an image, a line of it, and below the grid
 _LETTERS = 13  # of an image's caption
 _ROW = 0.24
 _LETTER = 0.08  # width of a letter of a name or figure, about
-_COLOURS, _MARKERS = (
-    (drawing.BLUE, drawing.OUTLINE, drawing.GREEN, drawing.PINK, drawing.SKY, "0.35"),
-    "os^DvP",
-)
+_COLOURS = (drawing.BLUE, drawing.OUTLINE, drawing.GREEN, drawing.PINK, drawing.SKY, "0.35")
+_MARKERS = "os^DvP"
 
 
 class DataPart(Display):
@@ -62,9 +54,7 @@ class DataPart(Display):
 
 @dataclass(frozen=True, eq=False)
 class Images(DataPart):
-    """Images of one shape, all drawn in the same greys, the smallest value black and the largest
-    white.
-    """
+    """Images of one shape in the same greys, the smallest value black and the largest white."""
 
     about: str
     captions: Sequence[str]
@@ -83,9 +73,7 @@ class Images(DataPart):
 
     @property
     def _tile(self) -> tuple[float, float]:
-        """Height of an image, within bounds that keep narrow images visible, and of its caption,
-        in inches.
-        """
+        """Height of an image, bounded so that narrow ones are visible, and of its caption."""
         height, width = self.images.shape[1:]
         lines = any(len(caption) > _LETTERS for caption in self.captions)
         return _SIDE * float(np.clip(height / width, 0.25, 2.0)), _CAPTION + _LINE * lines
@@ -101,25 +89,19 @@ class Images(DataPart):
         n_rows, (high, above) = -(-len(self.images) // _COLUMNS), self._tile
         wide = min(_SIDE, high / 0.25, high * self.images.shape[2] / self.images.shape[1] * 4)
         low, top = float(self.images.min()), float(self.images.max())
-        look: Any = {
-            "cmap": "gray",
-            "vmin": low,
-            "vmax": top if top > low else low + 1.0,
-            "interpolation": "nearest",
-        }
+        if top <= low:
+            top = low + 1.0
+        look: Any = {"cmap": "gray", "vmin": low, "vmax": top, "interpolation": "nearest"}
+        look["origin"] = "lower" if self.upwards else "upper"
+        text: Any = {"ha": "center", "va": "bottom", "fontsize": drawing.SMALL}
         for i, (caption, image) in enumerate(zip(self.captions, self.images, strict=True)):
             row, column = divmod(i, _COLUMNS)
             left = _LABELS + column * (width - _LABELS) / _COLUMNS
             bottom = _LABELS + (n_rows - 1 - row) * (high + above)
             extent = (left, left + wide, bottom, bottom + high)
-            ax.imshow(image, extent=extent, origin="lower" if self.upwards else "upper", **look)
-            look_of_text: Any = {
-                "ha": "center",
-                "va": "bottom",
-                "fontsize": drawing.SMALL,
-                "parse_math": False,
-            }
-            ax.text(left + wide / 2, bottom + high + 0.03, _in_two_lines(caption), **look_of_text)
+            ax.imshow(image, extent=extent, **look)
+            middle, above_it, lines = left + wide / 2, bottom + high + 0.03, _in_two_lines(caption)
+            ax.text(middle, above_it, lines, parse_math=False, **text)
         self._label(ax, wide, high)
         ax.set_xlim(0, width)
         ax.set_ylim(0, height)
@@ -141,9 +123,7 @@ class Images(DataPart):
 
 @dataclass(frozen=True, eq=False)
 class Ranges(DataPart):
-    """Distribution of the values of columns, modalities or other parts, each drawn over its own
-    range.
-    """
+    """Distribution of the values of columns or modalities, each drawn over its own range."""
 
     title_end = ","
 
@@ -159,10 +139,8 @@ class Ranges(DataPart):
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
-        return (
-            _WIDTH,
-            0.2 * -(-(2 + len(self.classes)) // 3) + _ROW * max(2, len(self.names)) + 0.15,
-        )
+        legend = 0.2 * -(-(2 + len(self.classes)) // 3)
+        return _WIDTH, legend + _ROW * max(2, len(self.names)) + 0.15
 
     def frame(self) -> pd.DataFrame:
         heads = ["smallest", "lower_quartile", "median", "upper_quartile", "largest"]
@@ -178,23 +156,15 @@ class Ranges(DataPart):
         rows = np.flatnonzero(~constant)
         box = inside[rows]
         ax.hlines(rows, 0, 1, color="0.75", linewidth=1.2)
-        look: Any = {
-            "color": "0.88",
-            "edgecolor": "0.55",
-            "linewidth": 0.7,
-            "label": "middle half of the values",
-        }
-        ax.barh(rows, box[:, 3] - box[:, 1], left=box[:, 1], height=0.62, **look)
+        look: Any = {"color": "0.88", "edgecolor": "0.55", "linewidth": 0.7, "height": 0.62}
+        label = "middle half of the values"
+        ax.barh(rows, box[:, 3] - box[:, 1], left=box[:, 1], label=label, **look)
         ax.vlines(box[:, 2], rows - 0.31, rows + 0.31, color="0", linewidth=1.6, label="median")
         means = (np.asarray(self.means, dtype=np.float64) - low) / span
         for i, name in enumerate(self.classes):
-            look = {
-                "color": _COLOURS[i % 6],
-                "marker": _MARKERS[i % 6],
-                "markersize": 4.5,
-                "linestyle": "none",
-            }
-            ax.plot(means[rows, i], rows, label=f"mean of {short(name, 16)}", **look)
+            look = {"color": _COLOURS[i % 6], "marker": _MARKERS[i % 6], "linestyle": "none"}
+            label = f"mean of {short(name, 16)}"
+            ax.plot(means[rows, i], rows, markersize=4.5, label=label, **look)
         longest = 0
         for row, (smallest, largest) in enumerate(quantiles[:, [0, -1]]):
             ends = [(0.5, "center", f"constant: {smallest:.4g}")]
@@ -204,10 +174,8 @@ class Ranges(DataPart):
             for x, side, text in ends:
                 ax.text(x, row, text, ha=side, va="center", fontsize=drawing.SMALL, color="0.25")
         drawing.name_rows(ax, self.names)
-        needed, axes = (
-            0.12 + _LETTER * longest,
-            _WIDTH - 0.2 - _LETTER * min(28, max(map(len, self.names))),
-        )
+        needed = 0.12 + _LETTER * longest
+        axes = _WIDTH - 0.2 - _LETTER * min(28, max(map(len, self.names)))
         margin = 0.02 + needed / max(1.0, axes - 2 * needed)
         ax.set_xlim(-margin, 1 + margin)
         ax.set_xticks([])
@@ -218,10 +186,10 @@ class Ranges(DataPart):
 
 def _in_two_lines(caption: str) -> str:
     """Caption of an image, divided at a space if it is wider than the image."""
-    first, *rest = textwrap.wrap(
-        caption, _LETTERS, break_long_words=False, break_on_hyphens=False
-    ) or [""]
-    return "\n".join(short(line, _LETTERS) for line in (first, " ".join(rest)) if line)
+    whole: Any = {"break_long_words": False, "break_on_hyphens": False}
+    words = textwrap.wrap(caption, _LETTERS, **whole)
+    lines = [*words[:1], " ".join(words[1:])]
+    return "\n".join(short(line, _LETTERS) for line in lines if line)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +213,8 @@ class MeanImage(Display):
 
     @property
     def caption(self) -> str:
-        return f"{self.what}, before scaling.{f' {self.plane.about}.' if self.plane.about else ''}"
+        caption = f"{self.what}, before scaling."
+        return f"{caption} {self.plane.about}." if self.plane.about else caption
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
@@ -274,24 +243,20 @@ class MeanImages(DividedDisplay):
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
         """Show the mean sample that the directory of a study keeps, if its samples are images."""
-        mean = (
-            None
-            if result.in_memory
-            else read_image(result.directory.mean_sample, len(result.feature_names))
-        )
+        if result.in_memory:
+            return None
+        mean = read_image(result.directory.mean_sample, len(result.feature_names))
         if mean is None:
             return None
-        blocks = [
-            (task, *block) for task, block in result.layout.blocks().items() if block[1].is_image
-        ]
+        blocks = [(task, *block) for task, block in result.layout.blocks().items()]
+        images = [(task, columns, block) for task, columns, block in blocks if block.is_image]
         means = []
-        for i, (task, columns, block) in enumerate(blocks[:_MOST_TASKS]):
-            what = f"Mean of all {result.stored.study.n_samples} samples"
-            key = f"mean-{i}" if task else "mean"
+        for i, (task, columns, block) in enumerate(images[:_MOST_TASKS]):
+            what, key = f"Mean of all {result.stored.study.n_samples} samples", "mean"
             if task:
-                what = f"Mean of the samples of {short(task, 40)}"
+                what, key = f"Mean of the samples of {short(task, 40)}", f"mean-{i}"
             if plane := make_plane(block):
-                means.append(MeanImage(block, plane, mean[columns], what, key, key))
+                means.append(MeanImage(block, plane, mean[columns], what, key=key, table=key))
         return cls(result.name, means) if means else None
 
 
@@ -314,7 +279,9 @@ class ModalityRanges(StudyDisplay):
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
         """Show the ranges that the directory of a study keeps, if it has modalities."""
-        preview = None if result.in_memory else Preview.read(result.directory.preview)
+        if result.in_memory:
+            return None
+        preview = Preview.read(result.directory.preview)
         if preview is None or not preview.ranges:
             return None
         return cls(result.name, preview.ranges, result.stored.study.n_samples)
@@ -336,19 +303,13 @@ class ModalityRanges(StudyDisplay):
     def draw(self, ax: Axes) -> None:
         names, *values = zip(*self.ranges, strict=True)
         lows, means, highs = map(np.array, values)
-        ax.hlines(
-            range(len(names)),
-            lows,
-            highs,
-            color=drawing.BLUE,
-            linewidth=3,
-            label="smallest to largest value",
-        )
-        ax.plot(means, range(len(names)), "D", color=drawing.OUTLINE, markersize=5, label="mean")
+        rows = range(len(names))
+        look: Any = {"color": drawing.BLUE, "linewidth": 3, "label": "smallest to largest value"}
+        ax.hlines(rows, lows, highs, **look)
+        ax.plot(means, rows, "D", color=drawing.OUTLINE, markersize=5, label="mean")
         drawing.name_rows(ax, names)
-        if max(np.abs(lows).max(), np.abs(highs).max()) > 200 * max(
-            1.0, float(np.median(highs - lows))
-        ):
+        largest, usual = np.abs([lows, highs]).max(), float(np.median(highs - lows))
+        if largest > 200 * max(1.0, usual):
             ax.set_xscale("symlog")
             ax.set_xlim(2 * min(lows.min(), 0.0), 2 * max(highs.max(), 0.0))
         ax.set_xlabel("value, before scaling")

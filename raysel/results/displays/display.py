@@ -1,6 +1,4 @@
-"""Base of the displays: each is one figure with its data, its table, its drawing on axes, its
-caption and its files.
-"""
+"""Base of the displays: one figure each, with its data, table, drawing, caption and files."""
 
 from __future__ import annotations
 
@@ -26,11 +24,8 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.drawing import SMALL, WARNING, WIDTH
 from raysel.results.numbers import StudyNumbers
 
-_TITLE, _TITLE_LINE, _LINE = (
-    0.34,
-    0.24,
-    0.17,
-)  # inches of a title, of each further line of it and of a line below it
+# Inches of a title, of each further line of it and of a line below it.
+_TITLE, _TITLE_LINE, _LINE = 0.34, 0.24, 0.17
 _TITLE_LETTERS, _LETTERS = 7.8, 14.2  # letters per inch of a title of 13 points, and of other text
 _LONGEST_TITLE = 240  # letters
 _GAP = 0.1
@@ -136,15 +131,14 @@ class Display(ABC):
         """Return the figure, or all its panels, below the title, the caption and the remarks."""
         rows = list(_rows(self.panels))
         width = max([WIDTH, *(sum(panel.size[0] for panel in row) + _GAP for row in rows)])
-        heights = [
-            max(panel.size[1] for panel in row) + _TITLE * (len(self.panels) > 1) for row in rows
-        ]
+        heights = [max(panel.size[1] for panel in row) for row in rows]
+        if len(self.panels) > 1:
+            heights = [height + _TITLE for height in heights]
         title = textwrap.wrap(short(self.title, _LONGEST_TITLE), int(width * _TITLE_LETTERS))
         letters = int(width * _LETTERS)
         lines = [(line, "0.25") for line in textwrap.wrap(self.caption, letters)]
-        lines += [
-            (line, WARNING) for remark in self.remarks for line in textwrap.wrap(remark, letters)
-        ]
+        for remark in self.remarks:
+            lines += [(line, WARNING) for line in textwrap.wrap(remark, letters)]
         head = 0.2 + _TITLE + _TITLE_LINE * (len(title) - 1) + _LINE * len(lines)
         figure = Figure(figsize=(width, sum(heights) + head), layout="constrained")
         top, *areas = figure.subfigures(
@@ -158,18 +152,19 @@ class Display(ABC):
     def _draw_row(self, row: Sequence[Display], area: SubFigure, width: float) -> None:
         # A panel without a neighbour stays as wide as it is in the report.
         widths = [panel.size[0] for panel in row]
-        rest = width - sum(widths)
-        ratios = [*widths, *([rest] if len(row) == 1 and rest > 1 else [])]
+        ratios, rest = list(widths), width - sum(widths)
+        if len(row) == 1 and rest > 1:
+            ratios.append(rest)
         body = area
         if len(self.panels) > 1:
             heights = [_TITLE, max(panel.size[1] for panel in row)]
             top, body = area.subfigures(2, 1, squeeze=False, height_ratios=heights)[:, 0]
             for i, panel in enumerate(row):
-                place, name = sum(widths[:i]) / sum(ratios) + 0.12 / width, short(panel.title, 60)
-                top.text(place, 0.5, name, fontsize=10.5, va="center", parse_math=False)
-        grid = body.add_gridspec(
-            1, len(ratios), width_ratios=ratios
-        )  # one, so that the rows of bars are level
+                left = sum(widths[:i]) / sum(ratios) + 0.12 / width
+                name = short(panel.title, 60)
+                top.text(left, 0.5, name, fontsize=10.5, va="center", parse_math=False)
+        # One grid, so that the rows of bars are level.
+        grid = body.add_gridspec(1, len(ratios), width_ratios=ratios)
         for i, panel in enumerate(row):
             panel.plot(body.add_subplot(grid[i]))
 
@@ -187,7 +182,7 @@ class RankingPanel(Display):
 
     @property
     def title(self) -> str:
-        return f"{f'{short(self.task, 24)}: ' if self.task else ''}{self.what}"
+        return f"{short(self.task, 24)}: {self.what}" if self.task else self.what
 
     @property
     def _of(self) -> str:
@@ -205,9 +200,7 @@ def labelled_table(
 
 @dataclass(frozen=True, eq=False)
 class StudyDisplay(Display):
-    """Figure of a study; the list in `raysel.results.displays.registry` is what report, files
-    and plots show.
-    """
+    """Figure of a study; report, files and plots show those that the registry lists."""
 
     #: What the figure shows, in its title after the study's name.
     what = ""
@@ -228,9 +221,7 @@ class StudyDisplay(Display):
     def from_result(
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
-        """Return the figure of a study, or of one of its rankings; None if the study lacks the
-        data.
-        """
+        """Return the figure of a study, or of one of its rankings; None if it lacks the data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,13 +249,11 @@ def _rows(panels: Sequence[Display]) -> Iterator[Sequence[Display]]:
     """Divide panels into rows of one or two that are no wider than a page."""
     i = 0
     while i < len(panels):
-        n = (
-            2
-            if i + 1 < len(panels) and panels[i].size[0] + panels[i + 1].size[0] <= 2 * WIDTH + 1
-            else 1
-        )
-        yield panels[i : i + n]
-        i += n
+        row = panels[i : i + 2]
+        if sum(panel.size[0] for panel in row) > 2 * WIDTH + 1:
+            row = row[:1]
+        yield row
+        i += len(row)
 
 
 def _write_head(
@@ -280,15 +269,8 @@ def _write_head(
         area.text(left, y, line, fontsize=13, fontweight="bold", va="top", parse_math=False)
     top += _TITLE + _TITLE_LINE * (len(title) - 1)
     for i, (line, colour) in enumerate(lines):
-        area.text(
-            left,
-            1 - (top + _LINE * i) / height,
-            line,
-            fontsize=9,
-            color=colour,
-            va="top",
-            parse_math=False,
-        )
+        y = 1 - (top + _LINE * i) / height
+        area.text(left, y, line, fontsize=9, color=colour, va="top", parse_math=False)
 
 
 def write_figure(figure: Figure, path: str | Path) -> Path:
@@ -299,42 +281,35 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
     """
     kind = Path(path).suffix.removeprefix(".")
     image = io.BytesIO()
-    families = rcParams["font.sans-serif"]
-    settings: Any = _WRITING | {
-        "font.sans-serif": [families[0], *_more_fonts(figure), *families[1:]]
-    }
+    first, *others = rcParams["font.sans-serif"]
+    settings: Any = _WRITING | {"font.sans-serif": [first, *_find_more_fonts(figure), *others]}
     with rc_context(settings), warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", r"Glyph \d+ .*missing from font"
-        )  # no installed font has the letter
+        # No installed font has the letter.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from font")
         lay_out(figure)
         figure.savefig(image, format=kind, dpi=_DPI, metadata=_METADATA[kind])
     return write_result(path, image.getvalue())
 
 
 def lay_out(figure: Figure) -> None:
-    """Place the parts of a figure once for all its files; `savefig` would draw the figure twice
-    for each.
-    """
+    """Place the parts of a figure once for all its files: `savefig` draws twice for each."""
     if engine := figure.get_layout_engine():
         figure.set_dpi(_DPI)
         engine.execute(figure)
         figure.set_layout_engine(None)
 
 
-def _more_fonts(figure: Figure) -> list[str]:
-    """Families of installed fonts that have the letters of the figure which the default font
-    lacks.
-    """
-    letters = {
-        c for text in figure.findobj(Text) if isinstance(text, Text) for c in text.get_text()
-    }
-    missing = {c for c in letters if ord(c) > 0x7F} - _letters_of(
-        font_manager.findfont(font_manager.FontProperties())
-    )
+def _find_more_fonts(figure: Figure) -> list[str]:
+    """Find installed fonts with letters of the figure that the default font lacks."""
+    texts = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
+    letters = {letter for letter in "".join(texts) if not letter.isascii()}
+    default = font_manager.findfont(font_manager.FontProperties())
+    missing = letters - _read_letters(default) if letters else letters
+    if not missing:
+        return []
     families: list[str] = []
-    for font in sorted(font_manager.fontManager.ttflist, key=_preference) if missing else ():
-        if helps := missing & _letters_of(font.fname):
+    for font in sorted(font_manager.fontManager.ttflist, key=_preference):
+        if helps := missing & _read_letters(font.fname):
             families.append(font.name)
             missing -= helps
         if not missing:
@@ -348,7 +323,7 @@ def _preference(font: font_manager.FontEntry) -> tuple[bool, str, str]:
 
 
 @cache
-def _letters_of(path: str) -> frozenset[str]:
+def _read_letters(path: str) -> frozenset[str]:
     try:
         return frozenset(map(chr, ft2font.FT2Font(path).get_charmap()))
     except (OSError, RuntimeError):  # a font file that is damaged

@@ -52,9 +52,7 @@ def name_rows(ax: Axes, names: Sequence[str], longest: int = 28, margin: float =
 
 
 def add_legend(ax: Axes, *, right: bool = False, **settings: Any) -> None:
-    """Draw a legend without frame above the axes, from their left or to their right end; no
-    label is a formula.
-    """
+    """Draw a legend above the axes, from the left or to the right; no label is a formula."""
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
@@ -63,11 +61,11 @@ def add_legend(ax: Axes, *, right: bool = False, **settings: Any) -> None:
     if spec:
         ratios = spec.get_gridspec().get_width_ratios()
         width *= ratios[spec.colspan.start] / sum(ratios)
-    columns = max(
-        1, int(_LEGEND_LETTERS * (width - (0.6 if right else 1.2)) / (max(map(len, labels)) + 7))
-    )
-    settings |= {"loc": "lower right" if right else "lower left", "bbox_to_anchor": (int(right), 1)}
+    margin, place = (0.6, "lower right") if right else (1.2, "lower left")
+    columns = max(1, int(_LEGEND_LETTERS * (width - margin) / (max(map(len, labels)) + 7)))
     settings |= {
+        "loc": place,
+        "bbox_to_anchor": (int(right), 1),
         "ncols": min(len(labels), columns),
         "frameon": False,
         "borderaxespad": 0.2,
@@ -95,9 +93,8 @@ def fold_colours(n_folds: int) -> tuple[ListedColormap, BoundaryNorm]:
 
 def add_fold_bar(ax: Axes, mappable: ScalarMappable, n_folds: int, height: float) -> Colorbar:
     """Draw a colour bar of numbers of folds beside axes of a height in inches."""
-    bar = add_colour_bar(
-        ax, mappable, f"outer folds that{' ' if height > 2.3 else chr(10)}select it, of {n_folds}"
-    )
+    space = " " if height > 2.3 else "\n"
+    bar = add_colour_bar(ax, mappable, f"outer folds that{space}select it, of {n_folds}")
     n_ticks = min(n_folds, 10, max(1, int(height / 0.25)))
     bar.set_ticks(np.unique(np.linspace(0, n_folds, n_ticks + 1).round()).tolist())
     bar.ax.minorticks_off()
@@ -106,9 +103,7 @@ def add_fold_bar(ax: Axes, mappable: ScalarMappable, n_folds: int, height: float
 
 
 def readable(name: str) -> str:
-    """Return the name of a metric or reference as figures show it, e.g. ``"F-test"`` for
-    ``"f_test"``.
-    """
+    """Return the name of a metric or reference as figures show it: ``f_test`` as ``F-test``."""
     return {"f_test": "F-test"}.get(name, spaced(name))
 
 
@@ -119,9 +114,7 @@ def scale_numbers(ax: Axes, numbers: Sequence[int]) -> None:
 
 
 def scale_by_logarithm(ax: Axes, side: Literal["x", "y"], values: FloatArray) -> None:
-    """Make an axis logarithmic; matplotlib's limits of values near the largest number are
-    infinite.
-    """
+    """Make an axis logarithmic, with limits that are finite for values near the largest number."""
     low, high = np.log10([values.min(), values.max()])
     margin = 0.05 * (high - low)
     limits = 10.0 ** np.clip([low - margin, high + margin], -307, 308)
@@ -129,9 +122,7 @@ def scale_by_logarithm(ax: Axes, side: Literal["x", "y"], values: FloatArray) ->
 
 
 def set_ticks(ax: Axes, numbers: Sequence[int]) -> None:
-    """Label numbers on the x axis as far as their labels do not overlap; the first and the last
-    are kept.
-    """
+    """Label the first and the last number on the x axis, and others that do not overlap."""
     places = np.log(numbers) if ax.get_xscale() == "log" else np.array(numbers, dtype=float)
     places = (places - places[0]) / (np.ptp(places) or 1.0)
     room = [_DIGIT * (len(str(n)) + 1) for n in numbers]
@@ -151,28 +142,20 @@ def write_cells(
     """Write texts into cells by row and column, white into those that are dark."""
     for (row, column), text in texts.items():
         colour = "1" if dark[row, column] else "0"
-        ax.text(
-            column,
-            row,
-            text,
-            ha="center",
-            va="center",
-            fontsize=size,
-            color=colour,
-            linespacing=1.0,
-        )
+        look: Any = {"ha": "center", "va": "center", "color": colour, "linespacing": 1.0}
+        ax.text(column, row, text, fontsize=size, **look)
 
 
 def spread_out(wanted: FloatArray, least: float, height: float) -> FloatArray:
-    """Move places as little as needed so that no two are nearer than ``least``, in the same
-    order.
-    """
+    """Move places as little as needed so that no two are nearer than ``least``; keep the order."""
+    if not len(wanted):
+        return wanted
     order = np.argsort(wanted, kind="stable")
     # Places less the room that those below need must not fall: this is isotonic regression.
     room = least * np.arange(len(wanted))
     values = isotonic_regression(wanted[order] - room).x
     result = np.empty_like(values)
-    result[order] = np.clip(values, 0.0, max(height - (room[-1] if len(room) else 0.0), 0.0)) + room
+    result[order] = np.clip(values, 0.0, max(height - room[-1], 0.0)) + room
     return result
 
 

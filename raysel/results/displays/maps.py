@@ -1,13 +1,11 @@
-"""Images and volumes in a plane, and maps of the scores of their cells and of the outer folds
-that select each.
-"""
+"""Images and volumes in a plane: maps of their cells' scores and of the folds that select them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -35,12 +33,10 @@ _LARGEST = (3.9, 5.2)  # inches of a plane
 _TITLE, _GAP = 0.22, 0.1  # inches: height of the title of a slice, and width between two slices
 _LEAST = 1.1  # inches of the shorter side of a map
 _LABELS = (1.3, 0.55)  # inches of the colour bar and the axes' labels
-# grey of the background's darkest cell: light, so that a colour is nearly that of the colour bar
+# Grey of the background's darkest cell: light, so that a colour is nearly that of the colour bar.
 _DARKEST = 0.7
-_SCORES_ALPHA, _COUNTS_ALPHA = (
-    (0.5, 0.95),
-    0.85,
-)  # opacity above the background: of the lowest and highest score
+# Opacity above the background: of the lowest and highest score, and of numbers of folds.
+_SCORES_ALPHA, _COUNTS_ALPHA = (0.5, 0.95), 0.85
 
 #: Places of ticks, and their labels.
 Ticks = tuple[Sequence[float], Sequence[str]]
@@ -63,9 +59,7 @@ class Plane:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height in inches of a figure of the plane with its labels; narrow planes are
-        stretched.
-        """
+        """Width and height of a figure of the plane with its labels; narrow ones are stretched."""
         rows, columns = self.cells.shape
         scale = min(self.largest[0] / columns, self.largest[1] / rows)
         return max(scale * columns, _LEAST) + _LABELS[0], max(scale * rows, _LEAST) + _LABELS[1]
@@ -97,6 +91,11 @@ class Plane:
             values, cmap=colours, aspect=height / width, interpolation="nearest", **settings
         )
 
+    def fill(self, ax: Axes) -> None:
+        """Draw all places that hold a feature in a light grey."""
+        empty = np.ma.array(np.zeros(self.inside.shape), mask=~self.inside)
+        self.draw(ax, empty, ListedColormap([drawing.EMPTY]))
+
     def label(self, ax: Axes) -> None:
         """Label the axes, and the slices of a volume."""
         ax.set_ylabel(self.axes[0])
@@ -109,23 +108,15 @@ class Plane:
         ax.set_yticks(*self.ticks[0], fontsize=7.5)
         ax.set_xticks(*self.ticks[1], fontsize=7.5)
         ax.tick_params(length=2, pad=1.5)
+        look: Any = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 8}
         for x, y, text in self.titles:
-            ax.annotate(
-                text,
-                (x, y),
-                (0, 1.5),
-                textcoords="offset points",
-                ha="center",
-                va="bottom",
-                fontsize=8,
-            )
+            ax.annotate(text, (x, y), (0, 1.5), **look)
 
 
 def make_plane(
     layout: Layout, weights: FloatArray | None = None, largest: tuple[float, float] = _LARGEST
 ) -> Plane | None:
-    """Arrange the cells of images or volumes in a plane of at most the given inches; None for other
-    samples.
+    """Arrange cells of images or volumes in a plane of at most some inches; None for others.
 
     Of volumes in space with many slices the 12 with the highest weights are shown, of others 16,
     evenly spread.
@@ -153,7 +144,8 @@ def _slices(
     weights = weights if in_space else None
     chosen = _chosen(volume[1], weights)
     rows, columns = _extent(volume[1], 1), _extent(volume[1], 2)
-    rows = rows[::-1] if in_space else rows
+    if in_space:
+        rows = rows[::-1]
     n, height, width = len(chosen), len(rows), len(columns)
 
     def scale(across: int) -> float:
@@ -169,23 +161,22 @@ def _slices(
     )
     for i, (top, left) in zip(chosen, corners, strict=True):
         plane[:, top : top + height, left : left + width] = volume[:, i][:, rows[:, None], columns]
-    about = (
-        f"{n} of the {volume.shape[1]} slices along {axes[along]} are shown"
-        if n < volume.shape[1]
-        else ""
+    about = ""
+    if n < volume.shape[1]:
+        which = "evenly spread" if weights is None else "those with the highest scores"
+        about = f"{n} of the {volume.shape[1]} slices along {axes[along]} are shown, {which}"
+    titles = tuple(
+        (left + (width - 1) / 2, top - 0.5, layout.slice_label(along, i))
+        for (top, left), i in zip(corners, chosen, strict=True)
     )
     return Plane(
-        plane[0],
-        plane[1],
-        (labels[down], labels[right]),
-        tuple(
-            (left + (width - 1) / 2, top - 0.5, layout.slice_label(along, i))
-            for (top, left), i in zip(corners, chosen, strict=True)
-        ),
-        (_ends(sorted({top for top, _ in corners}), rows), _ends([0], columns)),
-        about
-        and f"{about}, {'evenly spread' if weights is None else 'those with the highest scores'}",
-        largest,
+        cells=plane[0],
+        features=plane[1],
+        axes=(labels[down], labels[right]),
+        titles=titles,
+        ticks=(_ends(sorted({top for top, _ in corners}), rows), _ends([0], columns)),
+        about=about,
+        largest=largest,
     )
 
 
@@ -211,17 +202,14 @@ def _extent(volume: IntArray, axis: int) -> IntArray:
 
 def _ends(starts: Sequence[int], indices: IntArray) -> Ticks:
     """Ticks at the first and the last index of tiles; more would touch each other."""
-    ends = [0, len(indices) - 1] if len(indices) > 1 else [0]
-    return [float(start + end) for start in starts for end in ends], [
-        str(indices[e]) for _ in starts for e in ends
-    ]
+    ends = sorted({0, len(indices) - 1})
+    places = [float(start + end) for start, end in product(starts, ends)]
+    return places, [str(indices[end]) for end in ends] * len(starts)
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreMap(RankingPanel):
-    """Scores of the cells of one task, over an image if there is one; the selected cells are
-    outlined.
-    """
+    """Scores of one task's cells, over an image if there is one; the selected are outlined."""
 
     whole_table = "ranking/ranking.csv"
 
@@ -278,11 +266,11 @@ class ScoreMap(RankingPanel):
         ranking, plane = self.ranking, self.plane
         self._draw_background(ax)
         empty = ranking.usable_scores == 0
-        scores = np.ma.masked_where(
-            plane.of_features(empty).filled(True), plane.of_features(ranking.scores)
-        )
-        norm = Normalize(*((scores.min(), scores.max()) if scores.count() else (0, 1)))
-        image = plane.draw(ax, scores, _score_colours(clear=self.background is not None), norm=norm)
+        masked = plane.of_features(empty).filled(True)
+        scores = np.ma.masked_where(masked, plane.of_features(ranking.scores))
+        low, high = (scores.min(), scores.max()) if scores.count() else (0, 1)
+        colours = _score_colours(clear=self.background is not None)
+        image = plane.draw(ax, scores, colours, norm=Normalize(low, high))
         if ranking.constant.any():
             corners = _corners(plane.of_features(ranking.constant).filled(False))
             look: Any = {"facecolor": "none", "edgecolor": "0.65", "hatch": "////", "linewidth": 0}
@@ -291,34 +279,20 @@ class ScoreMap(RankingPanel):
         drawing.add_colour_bar(ax, image, "score")
 
     def _draw_background(self, ax: Axes) -> None:
-        """Draw the image in greys, light enough that the colours above it can be read, or a
-        light grey without one.
-        """
+        """Draw the image in light greys, below colours that can be read; else one light grey."""
         self.plane.label(ax)
-        inside = self.plane.inside
         if self.background is not None:
             greys = ListedColormap(colormaps["gray"](np.linspace(_DARKEST, 1.0, 256)))
             self.plane.draw(ax, self.plane.of_cells(self.background), greys)
-        elif inside.all():
+        elif self.plane.inside.all():
             ax.set_facecolor(drawing.EMPTY)
         else:
-            self.plane.draw(
-                ax,
-                np.ma.array(np.zeros(inside.shape), mask=~inside),
-                ListedColormap([drawing.EMPTY]),
-            )
+            self.plane.fill(ax)
 
     def _draw_outline(self, ax: Axes) -> None:
         """Draw the border of the selected cells."""
         width = float(np.clip(72 * min(self.plane.cell) / 7, 0.5, 1.8))
-        look: Any = {
-            "colors": drawing.OUTLINE,
-            "linewidths": width,
-            "capstyle": "projecting",
-            "clip_on": False,
-        }
-        border = _border(self.plane.of_features(self.ranking.selected).filled(False))
-        ax.add_collection(LineCollection(list(border), **look), autolim=False)
+        _outline(ax, self.plane.of_features(self.ranking.selected).filled(False), width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,9 +350,7 @@ class ScoreMaxima(RankingPanel):
 
     @property
     def _tiles(self) -> tuple[Plane, FloatArray, BoolArray]:
-        """Tiles of all pairs of axes, side by side in rows, with their highest scores and
-        whether one is selected.
-        """
+        """Tiles of all pairs of axes in rows, their highest scores and whether one is selected."""
         names = self.layout.axes()
         scores = np.asarray(self.layout.arranged(self.ranking.usable_scores), dtype=np.float64)
         selected = self.layout.arranged(self.ranking.selected, outside=False)
@@ -393,15 +365,12 @@ class ScoreMaxima(RankingPanel):
             others = tuple(axis for axis in range(scores.ndim) if axis not in (first, second))
             top, left = i // across * (height + above) + above, i % across * (width + 2) + 1
             cells = np.s_[top : top + scores.shape[first], left : left + scores.shape[second]]
-            places[cells], highest[cells], best[cells] = (
-                0,
-                scores.max(axis=others),
-                selected.any(axis=others),
-            )
+            places[cells] = 0
+            highest[cells] = scores.max(axis=others)
+            best[cells] = selected.any(axis=others)
             middle = left + (scores.shape[second] - 1) / 2
-            titles.append(
-                (middle, top - 0.5, f"{short(names[first], 12)} x {short(names[second], 12)}")
-            )
+            title = f"{short(names[first], 12)} x {short(names[second], 12)}"
+            titles.append((middle, top - 0.5, title))
         none: Ticks = ([], [])
         plane = Plane(places, places, ("", ""), tuple(titles), (none, none))
         return plane, np.ma.array(highest, mask=(places < 0) | (highest == 0)), best
@@ -412,19 +381,9 @@ class ScoreMaxima(RankingPanel):
     def draw(self, ax: Axes) -> None:
         plane, highest, best = self._tiles
         plane.label(ax)
-        plane.draw(
-            ax,
-            np.ma.array(np.zeros(highest.shape), mask=~plane.inside),
-            ListedColormap([drawing.EMPTY]),
-        )
+        plane.fill(ax)
         image = plane.draw(ax, highest, _score_colours(clear=False))
-        look: Any = {
-            "colors": drawing.OUTLINE,
-            "linewidths": 1.2,
-            "capstyle": "projecting",
-            "clip_on": False,
-        }
-        ax.add_collection(LineCollection(list(_border(best)), **look), autolim=False)
+        _outline(ax, best, 1.2)
         drawing.add_colour_bar(ax, image, "score")
 
 
@@ -446,6 +405,13 @@ def _corners(cells: BoolArray) -> FloatArray:
     row, column = np.nonzero(cells)
     steps = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
     return np.stack([column, row], axis=1)[:, None, :] + steps
+
+
+def _outline(ax: Axes, cells: BoolArray, width: float) -> None:
+    """Draw the border of chosen cells as lines of a width in points."""
+    look: Any = {"colors": drawing.OUTLINE, "capstyle": "projecting", "clip_on": False}
+    lines = LineCollection(list(_border(cells)), linewidths=width, **look)
+    ax.add_collection(lines, autolim=False)
 
 
 def _border(cells: BoolArray) -> FloatArray:

@@ -1,11 +1,9 @@
-"""Figures of predicted quantities, against the true ones and what is left of them, on the outer
-test samples.
-"""
+"""Figures of predicted quantities and their residuals on the outer test samples."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -20,6 +18,7 @@ from raysel.results.numbers import StudyNumbers
 
 _MARKERS = "os^Dv"
 _COLOURS = (drawing.BLUE, drawing.OUTLINE, drawing.GREEN, drawing.PINK, drawing.SKY)
+_UNNAMED = ("the quantity",)
 _LACKS = "predicts classes, or recorded no predictions; this figure is of quantities."
 
 
@@ -48,20 +47,17 @@ class Predictions(StudyDisplay):
         """Show the predictions of a study of quantities."""
         if (pairs := result.predictions) is None:
             return None
-        names = tuple(map(str, result.classes)) or ("the quantity",)
-        folds = np.repeat(
-            np.arange(len(result.outer)), [len(refit.predictions) for refit in result.outer]
-        )
+        names = tuple(map(str, result.classes)) or _UNNAMED
+        counts = [len(refit.predictions) for refit in result.outer]
+        folds = np.repeat(np.arange(len(counts)), counts)
         return cls(result.name, pairs[..., 0], pairs[..., 1], folds, names)
 
     @property
     def caption(self) -> str:
         n, n_folds = len(self.true), int(self.folds.max()) + 1
-        several = (
-            "; each of several quantities in standard deviations from its mean"
-            if len(self.names) > 1
-            else ""
-        )
+        several = ""
+        if len(self.names) > 1:
+            several = "; each of several quantities in standard deviations from its mean"
         return (
             f"{n} test samples of the {n_folds} outer folds, each predicted by its fold's model,"
             f" which has not seen it{several}. On the line the prediction is right."
@@ -78,15 +74,14 @@ class Predictions(StudyDisplay):
     def frame(self) -> pd.DataFrame:
         table = pd.DataFrame({"outer_fold": self.folds})
         for i, name in enumerate(self.names):
-            table[f"true {name}"], table[f"predicted {name}"] = (
-                self.true[:, i],
-                self.predicted[:, i],
-            )
+            table[f"true {name}"] = self.true[:, i]
+            table[f"predicted {name}"] = self.predicted[:, i]
         return table
 
     def draw(self, ax: Axes) -> None:
         true, predicted = self._shown()
-        low, high = (float(f([f(true), f(predicted)])) for f in (np.min, np.max))
+        both = [true, predicted]
+        low, high = float(np.min(both)), float(np.max(both))
         ax.plot([low, high], [low, high], color="0.4", linewidth=0.9)
         self._scatter(ax, true, predicted)
         ax.set_xlabel(self._axis("true"), parse_math=False)
@@ -95,25 +90,14 @@ class Predictions(StudyDisplay):
     def _axis(self, kind: str) -> str:
         if len(self.names) > 1:
             return f"{kind}, in standard deviations"
-        return (
-            f"{kind} value"
-            if self.names == ("the quantity",)
-            else f"{kind} {short(self.names[0], 24)}"
-        )
+        name = "value" if self.names == _UNNAMED else short(self.names[0], 24)
+        return f"{kind} {name}"
 
     def _scatter(self, ax: Axes, x: FloatArray, y: FloatArray) -> None:
         for i, name in enumerate(self.names):
             colour, marker = _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
-            ax.scatter(
-                x[:, i],
-                y[:, i],
-                12,
-                color=colour,
-                marker=marker,
-                alpha=0.6,
-                linewidths=0,
-                label=short(name, 24),
-            )
+            look: Any = {"color": colour, "marker": marker, "alpha": 0.6, "linewidths": 0}
+            ax.scatter(x[:, i], y[:, i], 12, label=short(name, 24), **look)
         if len(self.names) > 1:
             drawing.add_legend(ax)
         drawing.clean_axes(ax)

@@ -1,6 +1,4 @@
-"""Figure of a study's data, made of mean images of the classes, single samples or ranges of
-columns, and its file.
-"""
+"""Figure of a study's data, of images or ranges of columns, and the file that keeps it."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ _QUARTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class DataPreview(DividedDisplay):
-    """The data as they were read: mean images of classes and single samples, or ranges of
-    columns.
-    """
+    """The data as they were read: mean images and single samples, or ranges of columns."""
 
     key = "preview"
     section = "closer"
@@ -53,16 +49,17 @@ class DataPreview(DividedDisplay):
     def from_result(
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
-        """Show what the directory of a study keeps of its data; ranges of modalities have a
-        figure of their own.
+        """Show what the directory of a study keeps of its data, if it has no modalities.
+
+        Ranges of modalities have a figure of their own.
         """
-        if result.in_memory:
+        if result.in_memory or result.layout.is_multimodal:
             return None
-        parts = [
-            replace(part, key=f"closer{i}", table=f"{part.table}-{i}" if part.table else "")
-            for i, part in enumerate(read_preview_parts(result.directory.preview_parts))
-        ]
-        return cls(result.name, parts) if parts and not result.layout.is_multimodal else None
+        parts: list[Images | Ranges] = []
+        for i, part in enumerate(read_preview_parts(result.directory.preview_parts)):
+            table = f"{part.table}-{i}" if part.table else ""
+            parts.append(replace(part, key=f"closer{i}", table=table))
+        return cls(result.name, parts) if parts else None
 
     @property
     def caption(self) -> str:
@@ -72,13 +69,12 @@ class DataPreview(DividedDisplay):
     def of_data(cls, data: Dataset, config: Mapping[str, Any]) -> Self:
         """Show a data set as it was read by the section of a configuration."""
         n = data.n_features - data.layout.n_beside
-        facts = (
-            f"{data.n_samples} samples x {n} features, {data.describe_target()}; before scaling."
-        )
+        size = f"{data.n_samples} samples x {n} features"
+        facts = f"{size}, {data.describe_target()}; before scaling."
         parts = preview_parts(data, preview_orders(config))
-        return cls(
-            data.name, parts, facts if parts else f"{facts} There is no column of numbers to draw."
-        )
+        if not parts:
+            facts += " There is no column of numbers to draw."
+        return cls(data.name, parts, facts)
 
 
 def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> list[Images | Ranges]:
@@ -88,40 +84,26 @@ def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> lis
         return [_modalities(data.parts())]
     if not data.layout.is_multitask:
         (X,) = blocks_of(data.filled)
-        features = slice(data.n_features - data.layout.n_beside)
-        return list(
-            _of_one(
-                X,
-                _members(data.y, data.classes),
-                data.layout,
-                _numbers(data, features),
-                "",
-                orders.get(""),
-            )
-        )
+        numbers = _numbers(data, slice(data.n_features - data.layout.n_beside))
+        members = _members(data.y, data.classes)
+        return list(_make_parts(X, members, data.layout, numbers, order=orders.get("")))
     parts: list[Images | Ranges] = []
-    n_tasks = len(data.layout.task_names)
+    share = max(2, len(data.layout.task_names))
     blocks = list(zip(data.layout.blocks().items(), parts_of(data.filled), strict=True))
     for (task, (_, layout)), (rows, columns, block) in blocks[:_MOST_TASKS]:
         y = np.array([str(label).removeprefix(f"{task}{SEPARATOR}") for label in data.y[rows]])
-        y = (
-            y.astype(np.int64) if all(map(str.isdecimal, np.unique(y).tolist())) else y
-        )  # 2 comes before 10
+        if all(map(str.isdecimal, np.unique(y).tolist())):
+            y = y.astype(np.int64)  # 2 comes before 10
         names = _numbers(data, columns, f"{task}{SEPARATOR}")
-        parts += _of_one(
-            block, _members(y, np.unique(y)), layout, names, task, orders.get(task), max(2, n_tasks)
-        )
+        about: Any = {"task": task, "order": orders.get(task), "share": share}
+        parts += _make_parts(block, _members(y, np.unique(y)), layout, names, **about)
     return parts
 
 
 def _numbers(data: Dataset, columns: slice, prefix: str = "") -> dict[int, str]:
-    """Names of the columns that are numbers, by their place; the codes of text are no
-    quantities.
-    """
+    """Names of the columns that are numbers, by their place; the codes of text are none."""
     names = enumerate(data.feature_names[columns])
-    return {
-        place: name.removeprefix(prefix) for place, name in names if name not in data.categories
-    }
+    return {i: name.removeprefix(prefix) for i, name in names if name not in data.categories}
 
 
 def preview_orders(dataset: Mapping[str, Any]) -> dict[str, str]:
@@ -137,20 +119,18 @@ def write_preview_parts(parts: Sequence[Images | Ranges], path: Path) -> None:
     for i, part in enumerate(parts):
         if isinstance(part, Images):
             low, high = float(part.images.min()), float(part.images.max())
-            arrays[f"images_{i}"] = np.round(
-                (part.images - low) * (255 / (high - low or 1.0))
-            ).astype(np.uint8)
+            greys = (part.images - low) * (255 / (high - low or 1.0))
+            arrays[f"images_{i}"] = np.round(greys).astype(np.uint8)
             arrays[f"range_{i}"] = np.array([low, high])
-            text: dict[str, Any] = {"captions": list(part.captions), "axes": list(part.axes)}
-            text |= {"step": part.step, "upwards": part.upwards}
+            about: dict[str, Any] = {"captions": list(part.captions), "axes": list(part.axes)}
+            about |= {"step": part.step, "upwards": part.upwards}
         else:
             arrays[f"quantiles_{i}"], arrays[f"means_{i}"] = part.quantiles, part.means
-            text = {"names": list(part.names), "classes": list(part.classes)}
-        described.append({"kind": type(part).__name__, "title": part.about, **text})
+            about = {"names": list(part.names), "classes": list(part.classes)}
+        described.append({"kind": type(part).__name__, "title": part.about, **about})
+    text = np.frombuffer(json.dumps(described).encode(), dtype=np.uint8)
     content = io.BytesIO()
-    np.savez_compressed(
-        content, parts=np.frombuffer(json.dumps(described).encode(), dtype=np.uint8), **arrays
-    )
+    np.savez_compressed(content, parts=text, **arrays)
     write_result(path, content.getvalue())
 
 
@@ -159,14 +139,13 @@ def read_preview_parts(path: Path) -> list[Images | Ranges]:
     try:
         with open_npz(path) as file:
             arrays = {name: file.get(name) for name in file.names}
-        return [
-            _restored(raw, i, arrays) for i, raw in enumerate(json.loads(arrays["parts"].tobytes()))
-        ]
+        described = json.loads(arrays["parts"].tobytes())
+        return [_restore(raw, i, arrays) for i, raw in enumerate(described)]
     except Exception:  # noqa: BLE001 - zipfile, zlib, NumPy and json raise many for a damaged file
         return []
 
 
-def _restored(raw: Mapping[str, Any], i: int, arrays: Mapping[str, Any]) -> Images | Ranges:
+def _restore(raw: Mapping[str, Any], i: int, arrays: Mapping[str, Any]) -> Images | Ranges:
     if raw["kind"] == "Images":
         low, high = arrays[f"range_{i}"].tolist()
         images = low + (high - low) / 255 * arrays[f"images_{i}"].astype(np.float64)
@@ -184,63 +163,60 @@ def _restored(raw: Mapping[str, Any], i: int, arrays: Mapping[str, Any]) -> Imag
     return Ranges(str(raw["title"]), names, quantiles, means, classes)
 
 
-def _of_one(
+def _make_parts(
     X: FloatArray,
     members: Mapping[str, IntArray],
     layout: Layout,
     names: Mapping[int, str],
-    task: str,
-    order: str | None,
+    *,
+    task: str = "",
+    order: str | None = None,
     share: int = 1,
 ) -> Iterator[Images | Ranges]:
-    """Parts of samples of one shape; ``share`` is the number of tasks that share the figure."""
-    of, shape, in_space = f"{task}: " if task else "", layout.shape, layout.affine is not None
-    views = _views(layout) if len(shape) > 1 else []
+    """Yield parts of samples of one shape; ``share`` is the number of tasks in the figure."""
+    whose, in_space = f"{task}: " if task else "", layout.affine is not None
+    views = _views(layout) if len(layout.shape) > 1 else []
+    if not views and names:
+        yield _columns(X, members, names, whose, share)
     if not views:
-        if names:
-            yield _columns(X, members, names, of, share)
         return
-    sides = "rows x columns" if len(shape) == 2 else f"order {len(shape)}"
-    # Files of volumes say where each cell is.
-    read = "(volume)" if in_space else f"({sides}){f', read in {order} order' if order else ''}"
+    shape = f"{' x '.join(map(str, layout.shape))} {_describe_reading(layout, order)}"
     for what, samples in _samples(X, members, len(views), share):
         arrays = [layout.arranged(values, outside=float(X.min())) for _, values in samples]
-        for i, view in enumerate(views):
+        lead = f"{what}: {shape}"
+        for view in views:
             images = np.stack([array[view.cells] for array in arrays])
             step = max(1, int(np.ceil(np.sqrt(images[0].size / _MOST_CELLS))))
             images = images[:, ::step, ::step]
             thinned = f", 1 of {step} rows and columns" if step > 1 else ""
             masked = " or outside the mask" if in_space else ""
-            about = (
-                f"{thinned}, black = {images.min():.4g}{masked}, white ="
-                f" {images.max():.4g}{view.what}"
-            )
+            greys = f"black = {images.min():.4g}{masked}, white = {images.max():.4g}"
             yield Images(
-                about=(
-                    f"{of}the same{about}"
-                    if i
-                    else f"{of}{what}: {' x '.join(map(str, shape))} {read}{about}"
-                ),
+                about=f"{whose}{lead}{thinned}, {greys}{view.what}",
                 captions=[name for name, _ in samples],
                 images=images.swapaxes(1, 2) if in_space else images,
                 axes=view.axes[::-1] if in_space else view.axes,
                 step=step,
                 upwards=in_space,
             )
+            lead = "the same"
+
+
+def _describe_reading(layout: Layout, order: str | None) -> str:
+    """What the sides of a sample are, and in which order its cells were read."""
+    if layout.affine is not None:  # files of volumes say where each cell is
+        return "(volume)"
+    sides = "rows x columns" if len(layout.shape) == 2 else f"order {len(layout.shape)}"
+    return f"({sides}), read in {order} order" if order else f"({sides})"
 
 
 def _samples(
     X: FloatArray, members: Mapping[str, IntArray], n_views: int, share: int
 ) -> list[tuple[str, list[tuple[str, FloatArray]]]]:
-    """Means of the classes and single samples, each with its caption; in one list if they are
-    few.
-    """
+    """Means of the classes and single samples, with their captions; in one list if they are few."""
     n_classes, n_samples = max(2, _MOST_IMAGES // (n_views * share)), max(2, _MOST_SAMPLES // share)
-    means = [
-        (name, X[rows].mean(axis=0))
-        for name, rows in list(members.items())[:n_classes]
-        if len(rows)
-    ]
+    first = list(members.items())[:n_classes]
+    means = [(name, X[rows].mean(axis=0)) for name, rows in first if len(rows)]
     # Single samples of classes far apart show what a mean may hide, e.g. scrambled cells.
     chosen = list(members.items())[:: -(-len(members) // n_samples)]
     singles = [(f"no. {rows[0]} ({name})", X[rows[0]]) for name, rows in chosen if len(rows)]
@@ -263,45 +239,44 @@ class _View(NamedTuple):
 
 
 def _views(layout: Layout) -> list[_View]:
-    """Ways to look at an array: the image itself, its channels, or the middle slices along each
-    axis.
-    """
+    """Ways to look at an array: the image itself, its channels, or middle slices along the axes."""
     shape, axes, every = layout.shape, layout.axes(), slice(None)
-    labels = layout.axis_labels()
+    labels, sides = layout.axis_labels(), (axes[0], axes[1])
+    is_image = layout.affine is None and min(shape[:2]) > 1
     if len(shape) == 2:
-        return [_View((every, every), (axes[0], axes[1]), "")] if min(shape) > 1 else []
-    in_space = layout.affine is not None
-    if (
-        len(shape) == 3 and not in_space and shape[2] <= _MOST_CHANNELS and min(shape[:2]) > 1
-    ):  # a colour image
-        return [
-            _View((every, every, i), (axes[0], axes[1]), f"; channel {axes[2]} = {i}")
-            for i in range(shape[2])
-        ]
+        return [_View((every, every), sides, "")] if min(shape) > 1 else []
+    if len(shape) == 3 and is_image and shape[2] <= _MOST_CHANNELS:
+        channels = range(shape[2])
+        return [_View((every, every, i), sides, f"; channel {axes[2]} = {i}") for i in channels]
     middle = [int(np.median(index) + 0.5) for index in layout.coordinates().values()]
     wide = [axis for axis, side in enumerate(shape) if side > 1][:3]
     views = []
     for first, second in reversed(list(combinations(wide, 2))):
         cut = {axis: i for axis, i in enumerate(middle) if axis not in (first, second)}
         cells = tuple(cut.get(axis, every) for axis in range(len(shape)))
-        cut_at = ", ".join(layout.slice_label(axis, i) for axis, i in cut.items())
-        views.append(_View(cells, (labels[first], labels[second]), f"; slice {cut_at}"))
+        places = ", ".join(layout.slice_label(axis, i) for axis, i in cut.items())
+        views.append(_View(cells, (labels[first], labels[second]), f"; slice {places}"))
     return views
 
 
 def _columns(
-    X: FloatArray, members: Mapping[str, IntArray], names: Mapping[int, str], of: str, share: int
+    X: FloatArray,
+    members: Mapping[str, IntArray],
+    names: Mapping[int, str],
+    whose: str,
+    share: int,
 ) -> Ranges:
     drawn = list(names)[: max(10, _MOST_COLUMNS // share)]
     n, values = len(drawn), X[:, drawn]
     classes = list(members) if len(members) <= _MOST_CLASSES else []
     means = [values[members[name]].mean(axis=0) for name in classes]
     shown = f"the first {n} of {len(names)} columns" if n < len(names) else f"all {n} columns"
-    numbers, rest = (
-        (" of numbers", "; columns of text are not drawn") if len(names) < X.shape[1] else ("", "")
-    )
+    rest = ""
+    if len(names) < X.shape[1]:
+        shown, rest = f"{shown} of numbers", "; columns of text are not drawn"
+    ends = "from smallest to largest value"
     return Ranges(
-        about=f"{of}{shown}{numbers}, each over its own range from smallest to largest value{rest}",
+        about=f"{whose}{shown}, each over its own range {ends}{rest}",
         names=[names[place] for place in drawn],
         quantiles=np.quantile(values, _QUARTILES, axis=0).T,
         means=np.array(means).T if means else np.empty((n, 0)),

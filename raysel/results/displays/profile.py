@@ -64,10 +64,10 @@ class Profile(StudyDisplay):
             return None
         return cls(
             result.name,
-            found.values[:, shown],
-            [result.feature_names[i] for i in shown],
-            found.classes,
-            len(result.feature_names),
+            coefficients=found.values[:, shown],
+            features=[result.feature_names[i] for i in shown],
+            classes=found.classes,
+            n_features=len(result.feature_names),
             of_quantities=found.of_quantities,
         )
 
@@ -92,11 +92,9 @@ class Profile(StudyDisplay):
             f"Coefficients of the {len(self._shown)} best features, of {self.n_features} in all, in"
             " the final model (of the scaled features)"
         )
-        return (
-            f"{shown}."
-            if self.of_quantities
-            else f"{shown} by class: + favours it, \u2212 is against it."
-        )
+        if self.of_quantities:
+            return f"{shown}."
+        return f"{shown} by class: + favours it, \u2212 is against it."
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
@@ -116,14 +114,8 @@ class Profile(StudyDisplay):
             return
         drawing.name_rows(ax, self._shown, _LONGEST)
         colours = np.where(values[:, 0] < 0, drawing.OUTLINE, drawing.BLUE)
-        ax.barh(
-            range(len(values)),
-            values[:, 0],
-            color=colours,
-            edgecolor="0.3",
-            linewidth=0.5,
-            height=0.7,
-        )
+        edge: Any = {"edgecolor": "0.3", "linewidth": 0.5}
+        ax.barh(range(len(values)), values[:, 0], color=colours, height=0.7, **edge)
         ax.axvline(0, color="0", linewidth=0.8)
         drawing.clean_axes(ax, "x")
         if self.of_quantities:
@@ -141,16 +133,14 @@ class Profile(StudyDisplay):
         drawing.add_colour_bar(ax, image, "coefficient")
         names = [short(c, 22) for c in self.classes]
         few = len(names) <= 30
+        size, of_labels = (9, 8.5) if few else (7, 7)
         if len(names) <= _MOST_WRITTEN:
             shown = np.argwhere(np.abs(values) > 0.02 * limit).tolist()
-            signs = {
-                (row, column): "+" if values[row, column] > 0 else "\u2212" for row, column in shown
-            }
-            drawing.write_cells(ax, signs, np.abs(values) > 0.6 * limit, 9 if few else 7)
+            signs = {(i, j): "+" if values[i, j] > 0 else "\u2212" for i, j in shown}
+            drawing.write_cells(ax, signs, np.abs(values) > 0.6 * limit, size)
         step = -(-len(names) // _MOST_WRITTEN)
         long = max(map(len, names), default=0) > 2 or not few
-        ax.set_xticks(
-            range(0, len(names), step), names[::step], rotation=90 if long else 0, parse_math=False
-        )
-        ax.tick_params(axis="x", labelsize=8.5 if few else 7)
+        places, rotation = range(0, len(names), step), 90 if long else 0
+        ax.set_xticks(places, names[::step], rotation=rotation, parse_math=False)
+        ax.tick_params(axis="x", labelsize=of_labels)
         ax.set_xlabel("class (+ in favour of it, \u2212 against it)")

@@ -1,6 +1,4 @@
-"""Figure of a ranking: maps of images and volumes, bars of other features, for each task, and of
-the modalities.
-"""
+"""Figure of a ranking: for each task maps or bars of its features, and bars of modalities."""
 
 from __future__ import annotations
 
@@ -72,9 +70,15 @@ class RankingFigure(StudyDisplay):
         sentences = [f"{texts.capitalized(line)}." for line in answer if line]
         limits = format_remarks([*facts.actions, *limitations(result, ranking.n_selected)])
         background, image = read_background_image(result)
-        halves = _stability_of_halves(ranking, facts)
         return cls(
-            result.name, ranking, result.layout, sentences, limits, background, image, halves
+            result.name,
+            ranking=ranking,
+            layout=result.layout,
+            answer=sentences,
+            limits=limits,
+            background=background,
+            image=image,
+            halves=_stability_of_halves(ranking, facts),
         )
 
     @property
@@ -92,27 +96,26 @@ class RankingFigure(StudyDisplay):
         ranking = self.ranking
         least, most = ranking.fold_n_scored.min(), ranking.fold_n_scored.max()
         folds = f"{least}" if least == most else f"{least} to {most}"
-        chosen = (
-            f"; the top {ranking.n_selected} are {ranking.chosen_by}" if ranking.chosen_by else ""
-        )
-        n_maps = sum(isinstance(panel, ScoreMap) for panel in self.panels)
-        grey = f", in grey: {self.image}" if self.background is not None else ""
-        hatched = "; hatched: constant" if ranking.constant.any() else ""
-        parts = [
+        chosen = ""
+        if ranking.chosen_by:
+            chosen = f"; the top {ranking.n_selected} are {ranking.chosen_by}"
+        stability, over = self._stability
+        sentences = [
             *self.answer,
-            "Over {1}: {0}.".format(*self._stability),
+            f"Over {over}: {stability}.",
             (
                 f"Features with a score: {ranking.n_scored} in {ranking.source}, {folds} in the"
                 f" outer folds{chosen}."
             ),
-            f"Outlined: the best features of {ranking.source}{grey}{hatched}." if n_maps else "",
-            *dict.fromkeys(
-                f"{p.plane.about}."
-                for p in self.panels
-                if isinstance(p, ScoreMap) and p.plane.about
-            ),
         ]
-        return " ".join(filter(None, parts))
+        maps = [panel for panel in self.panels if isinstance(panel, ScoreMap)]
+        if maps:
+            grey = f", in grey: {self.image}" if self.background is not None else ""
+            hatched = "; hatched: constant" if ranking.constant.any() else ""
+            sentences.append(f"Outlined: the best features of {ranking.source}{grey}{hatched}.")
+        abouts = [panel.plane.about for panel in maps]
+        sentences += [f"{about}." for about in dict.fromkeys(abouts) if about]
+        return " ".join(sentences)
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -133,24 +136,20 @@ class RankingFigure(StudyDisplay):
         panels: list[Display] = []
         blocks = list(self.layout.blocks().items())
         for i, (task, (columns, block)) in enumerate(blocks[:_MOST_TASKS]):
-            panels += self._panels_of(task, columns, block, f"-{i}" if task else "")
-        return (
-            [*panels, PartScores(self.ranking), PartCounts(self.ranking)]
-            if self.layout.is_multimodal
-            else panels
-        )
+            panels += self._make_panels(task, columns, block, f"-{i}" if task else "")
+        if self.layout.is_multimodal:
+            panels += [PartScores(self.ranking), PartCounts(self.ranking)]
+        return panels
 
-    def _panels_of(
+    def _make_panels(
         self, task: str, columns: slice, block: Layout, number: str
     ) -> Iterator[Display]:
-        ranking = self._ranking_of(task, columns) if task else self.ranking
+        ranking = self._restrict_to(task, columns) if task else self.ranking
         largest = _LARGEST if len(self.layout.blocks()) <= _FEW_TASKS else _SMALL
         if plane := make_plane(block, ranking.usable_scores, largest):
-            image = (
-                self.background[columns]
-                if self.background is not None and task
-                else self.background
-            )
+            image = self.background
+            if image is not None and task:
+                image = image[columns]
             given = (ranking, block, plane, image, self.image, task)
             yield ScoreMap(*given, f"score-map{number}", f"map{number}")
             yield SelectionMap(*given, f"selection-map{number}", "")
@@ -163,13 +162,10 @@ class RankingFigure(StudyDisplay):
         if has_maxima(block):
             yield ScoreMaxima(ranking, block, task, f"score-maxima{number}")
 
-    def _ranking_of(self, task: str, columns: slice) -> FeatureRanking:
-        """Ranking of a task's features among themselves, of which the task's share of all
-        selected ones counts.
-        """
-        n = shares(
-            self.ranking.n_selected, {t: s.stop - s.start for t, s in self.layout.slices().items()}
-        )[task]
+    def _restrict_to(self, task: str, columns: slice) -> FeatureRanking:
+        """Rank a task's features among themselves; its share of all selected ones counts."""
+        widths = {name: part.stop - part.start for name, part in self.layout.slices().items()}
+        n = divide(self.ranking.n_selected, widths)[task]
         ranking = self.ranking.restrict_to(np.arange(columns.start, columns.stop), n)
         names = tuple(name.removeprefix(f"{task}{SEPARATOR}") for name in ranking.feature_names)
         return replace(ranking, feature_names=names)
@@ -177,9 +173,8 @@ class RankingFigure(StudyDisplay):
     @property
     def _first(self) -> Display:
         """Panel that is drawn on single axes."""
-        return (
-            ScoreBars(self.ranking) if self.layout.is_multitask else self.panels[0]
-        ).for_report()
+        first = ScoreBars(self.ranking) if self.layout.is_multitask else self.panels[0]
+        return first.for_report()
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
@@ -193,9 +188,8 @@ class RankingFigure(StudyDisplay):
         self._first.draw(ax)
         ranking = self.ranking
         chosen = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
-        ax.set_title(
-            f"top {ranking.n_selected} of {ranking.n_candidates}{chosen}\n{self._stability[0]}"
-        )
+        top = f"top {ranking.n_selected} of {ranking.n_candidates}{chosen}"
+        ax.set_title(f"{top}\n{self._stability[0]}")
 
 
 def _stability_of_halves(ranking: FeatureRanking, facts: Facts) -> tuple[str, str] | None:
@@ -205,10 +199,8 @@ def _stability_of_halves(ranking: FeatureRanking, facts: Facts) -> tuple[str, st
     return f"stability {halves.stability:.2f}", f"{halves.n_pairs} pairs of disjoint halves"
 
 
-def shares(n_selected: int, widths: Mapping[str, int]) -> dict[str, int]:
-    """Divide a number of features among tasks in proportion to their numbers of features, by
-    largest remainders.
-    """
+def divide(n_selected: int, widths: Mapping[str, int]) -> dict[str, int]:
+    """Divide a number of features among tasks by their widths, by largest remainders."""
     exact = {name: n_selected * width / sum(widths.values()) for name, width in widths.items()}
     whole = {name: int(share) for name, share in exact.items()}
     by_remainder = sorted(exact, key=lambda name: whole[name] - exact[name])
@@ -225,15 +217,12 @@ def read_background_image(result: StudyNumbers) -> tuple[FloatArray | None, str]
     n_cells = int(np.prod(layout.shape))
     chosen = read_image(directory.background, n_cells)
     if chosen is not None:
-        return (
-            chosen,
-            (
-                "image"
-                f" {Path(result.config['dataset'].get('background') or directory.background).name}"
-            ),
-        )
+        file = result.config["dataset"].get("background") or directory.background
+        return chosen, f"image {Path(file).name}"
     mean = read_image(directory.mean_sample, layout.n_features)
-    return None if mean is None else layout.arranged(mean, outside=np.nan), "mean of all samples"
+    if mean is not None:
+        mean = layout.arranged(mean, outside=np.nan)
+    return mean, "mean of all samples"
 
 
 def score_meaning(config: Mapping[str, Any]) -> str:

@@ -1,6 +1,4 @@
-"""Displays of a study: those that its report, its exported pictures and the plots of its result
-show.
-"""
+"""Displays of a study, which its report, its exported pictures and its plots show."""
 
 from __future__ import annotations
 
@@ -49,12 +47,14 @@ DISPLAYS: tuple[type[StudyDisplay], ...] = (
 def displays_of(result: StudyNumbers, section: str) -> Iterator[Display]:
     """Yield the figures that a section of the report shows, a divided one panel by panel."""
     for kind in DISPLAYS:
-        display = kind.from_result(result) if kind.section == section else None
-        if display is not None and display.in_report:
-            shown = (
-                panel for panel in display.panels if panel.section == section and panel.in_report
-            )
-            yield from (panel.for_report() for panel in shown)
+        if kind.section != section:
+            continue
+        display = kind.from_result(result)
+        if display is None or not display.in_report:
+            continue
+        for panel in display.panels:
+            if panel.section == section and panel.in_report:
+                yield panel.for_report()
 
 
 def display_of(result: StudyNumbers, key: str, ranking: FeatureRanking | None = None) -> Display:
@@ -75,13 +75,12 @@ def write_displays(
     only_ranking: bool,
 ) -> list[Path]:
     """Write the exported figures of a study, or that of a ranking only, as files of each kind."""
+    if not kinds:
+        return []
+    exported = [display for display in DISPLAYS if display.exported]
     written: list[Path] = []
-    for display in DISPLAYS if kinds else ():
-        if display is RankingFigure or (display.exported and not only_ranking):
-            figure = (
-                shown.headed_figure() if (shown := display.from_result(result, ranking)) else None
-            )
-            written += [
-                write_figure(figure, folder / f"{display.key}.{kind}") for kind in kinds if figure
-            ]
+    for display in [RankingFigure] if only_ranking else exported:
+        if shown := display.from_result(result, ranking):
+            figure = shown.headed_figure()
+            written += [write_figure(figure, folder / f"{display.key}.{kind}") for kind in kinds]
     return written

@@ -1,6 +1,4 @@
-"""Figure of the scores over the number of features, or of one row of scores each where there is
-no such choice.
-"""
+"""Figure of the scores over the number of features, or as rows where there is no such choice."""
 
 from __future__ import annotations
 
@@ -30,16 +28,13 @@ _REFERENCES: dict[str, tuple[str, tuple[float, ...], str]] = {
     "chance": ("0.45", (1, 1.5), ""),
 }
 _OTHER = (drawing.SKY, (3, 1, 1, 1, 1, 1), "v")
-_FLATTENS = (
-    2.5  # references further below the curves than so many times their range are written only
-)
+# References further below the curves than so many times their range are written only.
+_FLATTENS = 2.5
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreCurve(StudyDisplay):
-    """Scores of the outer folds' winners over the number of their best features, with the
-    references.
-    """
+    """Scores of the outer folds' winners and references over the number of best features."""
 
     key = "scores"
     table = "scores"
@@ -69,20 +64,24 @@ class ScoreCurve(StudyDisplay):
         if len(numbers) < 2:
             return None
         test = np.array([refit.test_scores for refit in outer], dtype=np.float64)
-        recorded = all(refit.inner_curve for refit in outer)  # not by raysel 0.1 and 0.2
-        inner = np.array(
-            [refit.inner_curve if recorded else [] for refit in outer], dtype=np.float64
-        )
-        references = {
-            name: np.array(
-                [refit.references[reference.recorded] for refit in outer], dtype=np.float64
-            )
-            for name, reference in result.references.items()
-        }
-        chosen = [refit.n_features for refit in outer if refit.n_features is not None]
-        chosen = [] if result.stored.study.choose_n == "mean" else chosen
+        inner = np.empty((len(outer), 0))
+        if all(refit.inner_curve for refit in outer):  # not by raysel 0.1 and 0.2
+            inner = np.array([refit.inner_curve for refit in outer], dtype=np.float64)
+        references = {}
+        for name, reference in result.references.items():
+            rows = [refit.references[reference.recorded] for refit in outer]
+            references[name] = np.array(rows, dtype=np.float64)
+        chosen: list[int] = []
+        if result.stored.study.choose_n != "mean":
+            chosen = [refit.n_features for refit in outer if refit.n_features is not None]
         return cls(
-            result.name, drawing.readable(result.metric), numbers, test, inner, references, chosen
+            result.name,
+            metric=drawing.readable(result.metric),
+            n_features=numbers,
+            test=test,
+            inner=inner,
+            references=references,
+            chosen=chosen,
         )
 
     @property
@@ -91,20 +90,18 @@ class ScoreCurve(StudyDisplay):
 
     @property
     def chosen_scores(self) -> FloatArray:
-        """Test score of each fold at its chosen number of features, or the mean over all; shape
-        (n_folds,).
-        """
+        """Test score of each fold at its chosen number, or the mean over all; (n_folds,)."""
         if not self.chosen:
             return np.nanmean(self.test, axis=1)  # NaN where the estimator fails
-        return self.test[
-            np.arange(len(self.chosen)), [list(self.n_features).index(n) for n in self.chosen]
-        ]
+        columns = [list(self.n_features).index(n) for n in self.chosen]
+        return self.test[np.arange(len(columns)), columns]
 
     @property
     def caption(self) -> str:
         folds = f"{len(self.test)} outer folds" if len(self.test) > 1 else "one outer fold"
         scores = self.chosen_scores
-        score = mean_and_sd(scores.mean(), scores.std(ddof=1) if len(scores) > 1 else np.nan)
+        sd = scores.std(ddof=1) if len(scores) > 1 else np.nan
+        score = mean_and_sd(scores.mean(), sd)
         shown = (
             f"{texts.capitalized(self.metric)} of the outer folds' winners with their N best"
             " features: on the test samples (unseen by fit and choice) and on the inner validation"
@@ -138,16 +135,9 @@ class ScoreCurve(StudyDisplay):
         if self.inner.size:
             _band(ax, x, self.inner, (drawing.OUTLINE, "s", (0, (4, 1.5))), "inner validation ± SD")
         if self.chosen:
-            circle: Any = {
-                "markersize": 10,
-                "markerfacecolor": "none",
-                "markeredgecolor": "0",
-                "markeredgewidth": 1.1,
-            }
-            label = "a fold at its chosen N"
-            ax.plot(
-                self.chosen, self.chosen_scores, "o", zorder=5, linestyle="", label=label, **circle
-            )
+            circle: Any = {"markersize": 10, "markerfacecolor": "none", "markeredgecolor": "0"}
+            circle |= {"markeredgewidth": 1.1, "linestyle": "", "label": "a fold at its chosen N"}
+            ax.plot(self.chosen, self.chosen_scores, "o", zorder=5, **circle)
         below = self._draw_references(ax, x)
         drawing.clean_axes(ax, "y")
         drawing.set_ticks(ax, self.n_features)
@@ -161,9 +151,7 @@ class ScoreCurve(StudyDisplay):
         drawing.add_legend(ax)
 
     def _draw_references(self, ax: Axes, x: FloatArray) -> list[str]:
-        """Draw the references as lines with their names at the ends; return those too far below
-        for that.
-        """
+        """Draw references as lines named at their ends; return those too far below for that."""
         own = np.concatenate([rows.mean(axis=0) for rows in (self.test, self.inner) if rows.size])
         levels = own[np.isfinite(own)]
         span = float(np.ptp(levels)) if levels.size else 0.0
@@ -171,8 +159,9 @@ class ScoreCurve(StudyDisplay):
         below: list[str] = []
         ends: list[tuple[str, float, str]] = []
         for name, rows in self.references.items():
-            means, (colour, dashes, marker) = rows.mean(axis=0), _REFERENCES.get(name, _OTHER)
-            places, level = (x[[0, -1]], np.repeat(means, 2)) if len(means) == 1 else (x, means)
+            places, level = x, rows.mean(axis=0)
+            if len(level) == 1:
+                places, level = x[[0, -1]], np.repeat(level, 2)
             known = np.isfinite(level)
             places, level = places[known], level[known]
             if not len(level):
@@ -180,34 +169,24 @@ class ScoreCurve(StudyDisplay):
             if level.max() < lowest:
                 below.append(f"{short(drawing.readable(name), 24)} {level.mean():.3f}")
                 continue
-            ax.plot(
-                places,
-                level,
-                color=colour,
-                linestyle=(0, dashes),
-                marker=marker,
-                markersize=4.5,
-                linewidth=1.4,
-            )
+            colour, dashes, marker = _REFERENCES.get(name, _OTHER)
+            look: Any = {"color": colour, "linestyle": (0, dashes), "marker": marker}
+            ax.plot(places, level, markersize=4.5, linewidth=1.4, **look)
             ends.append((drawing.readable(name), float(level[-1]), colour))
         low, high = ax.get_ylim()
         ax.set_ylim(low, high)
         wanted = np.array([(y - low) / (high - low) for _, y, _ in ends])
         settings: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "center"}
-        for (label, _, colour), place in zip(
-            ends, drawing.spread_out(wanted, 0.06, 1.0), strict=True
-        ):
-            ax.annotate(
-                short(label, 24), (1.0, place), (6, 0), color=colour, parse_math=False, **settings
-            )
+        settings["parse_math"] = False
+        spread = drawing.spread_out(wanted, 0.06, 1.0)
+        for (label, _, colour), place in zip(ends, spread, strict=True):
+            ax.annotate(short(label, 24), (1.0, place), (6, 0), color=colour, **settings)
         return below
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreRows(StudyDisplay):
-    """Scores of a study without a choice of the number of features: a row for each kind of
-    score.
-    """
+    """Scores of a study without a choice of the number of features: a row for each kind."""
 
     key = "scores"
     table = "scores"
@@ -231,13 +210,14 @@ class ScoreRows(StudyDisplay):
             "inner validation": result.inner_scores,
         }
         rows |= {f"test, {name}": scores for name, scores in result.task_scores.items()}
-        rows |= {
-            texts.reference_name(result.facts, name): one.scores
-            for name, one in result.references.items()
-        }
-        folds = [refit.fold for refit in result.outer]
+        for name, reference in result.references.items():
+            rows[texts.reference_name(result.facts, name)] = reference.scores
         return cls(
-            result.name, drawing.readable(result.metric), rows, folds, bool(result.task_scores)
+            result.name,
+            metric=drawing.readable(result.metric),
+            rows=rows,
+            fold_names=[refit.fold for refit in result.outer],
+            has_tasks=bool(result.task_scores),
         )
 
     @property
@@ -263,17 +243,15 @@ class ScoreRows(StudyDisplay):
     def draw(self, ax: Axes) -> None:
         for y, values in enumerate(self.rows.values()):
             scores = np.array(values, dtype=float)
-            ax.barh(
-                y, scores.mean(), height=0.62, color=drawing.BLUE if y == 0 else "0.75", zorder=1
-            )
+            bar, line = ("0.75", "0.25") if y else (drawing.BLUE, drawing.OUTLINE)
+            ax.barh(y, scores.mean(), height=0.62, color=bar, zorder=1)
             if len(scores) > 1:
-                colour, sd = drawing.OUTLINE if y == 0 else "0.25", scores.std(ddof=1)
-                ax.errorbar(scores.mean(), y, xerr=sd, color=colour, capsize=3, linewidth=1.6)
+                look: Any = {"color": line, "capsize": 3, "linewidth": 1.6}
+                ax.errorbar(scores.mean(), y, xerr=scores.std(ddof=1), **look)
             circles: Any = {"facecolors": "white", "edgecolors": "0.2", "linewidths": 0.8}
             ax.scatter(scores, np.full(len(scores), y), s=20, zorder=3, **circles)
-        drawing.name_rows(
-            ax, [textwrap.fill(short(name, 60), 32) for name in self.rows], longest=70
-        )
+        names = [textwrap.fill(short(name, 60), 32) for name in self.rows]
+        drawing.name_rows(ax, names, longest=70)
         drawing.clean_axes(ax, "x")
         ax.set_xlabel(self.metric, parse_math=False)
 
@@ -285,9 +263,7 @@ def _band(
     style: tuple[str, str, str | tuple[int, tuple[float, ...]]],
     label: str,
 ) -> None:
-    """Draw the mean of rows as a line, and their standard deviation as a band if there are
-    several rows.
-    """
+    """Draw the mean of rows as a line, and the standard deviation of several rows as a band."""
     colour, marker, line = style
     mean = rows.mean(axis=0)
     if len(rows) > 1:
@@ -295,14 +271,5 @@ def _band(
         ax.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
     else:
         label = label.partition(" ±")[0]
-    ax.plot(
-        x,
-        mean,
-        color=colour,
-        marker=marker,
-        markersize=5,
-        linestyle=line,
-        linewidth=1.9,
-        label=label,
-        zorder=4,
-    )
+    look: Any = {"color": colour, "marker": marker, "linestyle": line, "label": label}
+    ax.plot(x, mean, markersize=5, linewidth=1.9, zorder=4, **look)

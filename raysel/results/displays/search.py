@@ -17,10 +17,10 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
-from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.core.printing import listed, short
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.records import FINAL
+from raysel.evaluation.records import FINAL, ChooseN, TrialRecord
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
 from raysel.results.numbers import StudyNumbers
@@ -95,11 +95,9 @@ class SearchSurface(StudyDisplay):
         if others:
             named = listed([short(name, 30) for name in others], 6, " and others")
             best = f", the best over {named}, which explain less of the score's variance"
-        over = (
-            "mean over the inner folds, one line a fold"
-            if self._by_fold
-            else "mean over the inner and outer folds"
-        )
+        over = "mean over the inner and outer folds"
+        if self._by_fold:
+            over = "mean over the inner folds, one line a fold"
         n_scored = sum(one.score is not None for one in self.tried)
         return (
             f"Validation {self.metric} of {n_scored} of {len(self.tried)} configurations by"
@@ -111,9 +109,7 @@ class SearchSurface(StudyDisplay):
 
     @property
     def _is_grid(self) -> bool:
-        """Whether there are two parameters, and the configurations fill most cells of the grid
-        of their values.
-        """
+        """Whether configurations fill most cells of the grid of two parameters' values."""
         values = [values_of(self.tried, name) for name in self.shown]
         n_cells = np.prod([len(distinct) for distinct, _ in values])
         n_filled = len(set(zip(*(at.tolist() for _, at in values), strict=True)))
@@ -132,7 +128,9 @@ class SearchSurface(StudyDisplay):
 
     def frame(self) -> pd.DataFrame:
         names = varying_parameters(self.tried)
-        table: dict[str, Any] = {"fold": [one.fold for one in self.tried]} if self._by_fold else {}
+        table: dict[str, Any] = {}
+        if self._by_fold:
+            table["fold"] = [one.fold for one in self.tried]
         table |= {name: [one.params.get(name) for one in self.tried] for name in names}
         table[f"val_{self.metric.replace(' ', '_')}"] = [one.score for one in self.tried]
         table["outer_folds_won"] = [one.n_winners for one in self.tried]
@@ -140,8 +138,12 @@ class SearchSurface(StudyDisplay):
         return pd.DataFrame(table)
 
     def draw(self, ax: Axes) -> None:
-        draw = self._draw_line if len(self.shown) == 1 else self._draw_points
-        (self._draw_grid if self._is_grid else draw)(ax)
+        if self._is_grid:
+            self._draw_grid(ax)
+        elif len(self.shown) == 1:
+            self._draw_line(ax)
+        else:
+            self._draw_points(ax)
 
     @property
     def scores(self) -> FloatArray:
@@ -168,9 +170,8 @@ class SearchSurface(StudyDisplay):
         if failed.any():
             ax.scatter(x[failed], y[failed], marker="x", color="0.45", s=30, label="failed")
         self._mark_winners(ax, x, y)
-        drawing.add_colour_bar(
-            ax, ScalarMappable(norm, colormaps["viridis"]), f"validation {self.metric}"
-        )
+        colours = ScalarMappable(norm, colormaps["viridis"])
+        drawing.add_colour_bar(ax, colours, f"validation {self.metric}")
         drawing.clean_axes(ax)
         drawing.add_legend(ax, scatterpoints=1)
 
@@ -178,22 +179,17 @@ class SearchSurface(StudyDisplay):
         name, scores = self.shown[0], self.scores
         x = self._places(ax, name, "x")
         order = np.argsort(x, kind="stable")
-        style = "-" if all(is_number(one.params.get(name)) for one in self.tried) else ""
+        look: Any = {"color": drawing.BLUE, "marker": "o", "linestyle": "", "markersize": 5.5}
+        if all(is_number(one.params.get(name)) for one in self.tried):
+            look["linestyle"] = "-"
+        failed = np.isnan(scores)
         folds = np.array([one.fold for one in self.tried])
         for fold in dict.fromkeys(folds.tolist()):  # scores of different folds are not comparable
-            drawn = order[(~np.isnan(scores) & (folds == fold))[order]]
-            ax.plot(
-                x[drawn],
-                scores[drawn],
-                color=drawing.BLUE,
-                marker="o",
-                linestyle=style,
-                markersize=5.5,
-            )
-        for i, place in enumerate(x[np.isnan(scores)]):
-            ax.axvline(
-                place, color="0.6", linestyle=":", linewidth=1, label=None if i else "failed"
-            )
+            drawn = order[(~failed & (folds == fold))[order]]
+            ax.plot(x[drawn], scores[drawn], **look)
+        for i, place in enumerate(x[failed]):
+            label = None if i else "failed"
+            ax.axvline(place, color="0.6", linestyle=":", linewidth=1, label=label)
         self._mark_winners(ax, x, scores)
         drawing.clean_axes(ax, "y")
         ax.set_ylabel(f"validation {self.metric}", parse_math=False)
@@ -208,27 +204,15 @@ class SearchSurface(StudyDisplay):
             (model, "s", drawing.OUTLINE, 15, "final model"),
         ):
             if chosen:
-                edge: Any = {
-                    "markerfacecolor": "none",
-                    "markeredgecolor": colour,
-                    "markeredgewidth": 1.6,
-                }
-                ax.plot(
-                    x[chosen],
-                    y[chosen],
-                    marker,
-                    markersize=size,
-                    linestyle="",
-                    label=label,
-                    zorder=3,
-                    **edge,
-                )
+                look: Any = {"markersize": size, "markeredgecolor": colour, "label": label}
+                look |= {"markerfacecolor": "none", "markeredgewidth": 1.6, "linestyle": ""}
+                ax.plot(x[chosen], y[chosen], marker, zorder=3, **look)
 
     def _places(self, ax: Axes, name: str, side: Literal["x", "y"]) -> FloatArray:
         """Set up the axis of a parameter, and return the place of each configuration on it."""
         distinct, at = values_of(self.tried, name)
-        axis = ax.xaxis if side == "x" else ax.yaxis
-        axis.set_label_text(short(name, 50 if side == "x" else 34), parse_math=False)
+        axis, longest = (ax.xaxis, 50) if side == "x" else (ax.yaxis, 34)
+        axis.set_label_text(short(name, longest), parse_math=False)
         if not all(map(is_number, distinct)):
             axis.set_ticks(range(len(distinct)), list(map(_label, distinct)), parse_math=False)
             return at.astype(float)
@@ -244,64 +228,79 @@ class SearchSurface(StudyDisplay):
         """Draw the best score in each cell of the grid of two parameters as a heat map."""
         (columns, x), (rows, y) = (values_of(self.tried, name) for name in self.shown)
         cells: dict[tuple[int, int], list[TriedConfiguration]] = {}
-        for place, one in zip(zip(y.tolist(), x.tolist(), strict=True), self.tried, strict=True):
-            cells.setdefault(place, []).append(one)
+        for row, column, one in zip(y.tolist(), x.tolist(), self.tried, strict=True):
+            cells.setdefault((row, column), []).append(one)
         best = np.full((len(rows), len(columns)), np.nan)
-        for place, configurations in cells.items():
-            best[place] = _best(configurations).score  # None is NaN
+        for place, group in cells.items():
+            best[place] = _best(group).score  # None is NaN
         shown = np.ma.masked_invalid(best)
-        image = ax.imshow(
-            shown, cmap="viridis", aspect="auto", origin="lower", interpolation="nearest"
-        )
+        look: Any = {"cmap": "viridis", "aspect": "auto", "interpolation": "nearest"}
+        image = ax.imshow(shown, origin="lower", **look)
         drawing.add_colour_bar(ax, image, f"validation {self.metric}")
-        won = {
-            place: n for place, group in cells.items() if (n := sum(one.n_winners for one in group))
-        }
-        dark, failed = (
-            best < shown.min() + 0.6 * np.ptp(shown),
-            [place for place in cells if np.isnan(best[place])],
-        )
-        written = len(columns) <= 12 and len(rows) <= 14
-        if written:
-            texts = {place: f"{best[place]:.3f}" for place in cells if place not in failed}
-            texts |= {
-                place: f"{text}\n{won[place]} won" for place, text in texts.items() if place in won
-            }
-            drawing.write_cells(ax, texts, dark, 8)
-        for row, column in () if written else won:
-            ax.plot(column, row, "o", color="1" if dark[row, column] else "0", markersize=4)
-        model: Any = {
-            "fill": False,
-            "edgecolor": drawing.OUTLINE,
-            "linewidth": 3,
-            "clip_on": False,
-            "zorder": 4,
-        }
-        cross: Any = {"facecolor": "0.95", "edgecolor": "0.6", "hatch": "xxx", "linewidth": 0}
-        for (row, column), configurations in cells.items():
-            if (row, column) in failed or any(one.is_model for one in configurations):
-                look = cross if (row, column) in failed else model
-                ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **look))
-        for axis, values, name in zip(
-            (ax.xaxis, ax.yaxis), (columns, rows), self.shown, strict=True
-        ):
+        dark = best < shown.min() + 0.6 * np.ptp(shown)
+        won = {place: sum(one.n_winners for one in group) for place, group in cells.items()}
+        if written := len(columns) <= 12 and len(rows) <= 14:
+            _write_scores(ax, best, won, dark)
+        else:
+            _dot_winners(ax, won, dark)
+        _frame_cells(ax, cells, best)
+        self._label_grid(ax, columns, rows)
+        notes = ["outlined: final model"]
+        notes.append("won: outer folds that it wins" if written else "dot: wins an outer fold")
+        if any(np.isnan(best[place]) for place in cells):
+            notes.append("crossed: failed")
+        ax.set_title("   \u00b7   ".join(notes), fontsize=8.5, loc="left", color="0.25")
+
+    def _label_grid(self, ax: Axes, columns: Sequence[Any], rows: Sequence[Any]) -> None:
+        """Label the axes of a grid with the names and values of its two parameters."""
+        across, up = self.shown
+        ax.xaxis.set_label_text(short(across, 50), parse_math=False)
+        ax.yaxis.set_label_text(short(up, 26), parse_math=False)
+        for axis, values in ((ax.xaxis, columns), (ax.yaxis, rows)):
             step = -(-len(values) // _MOST_LABELS)
-            axis.set_ticks(
-                range(0, len(values), step), list(map(_label, values[::step])), parse_math=False
-            )
-            axis.set_label_text(short(name, 50 if axis is ax.xaxis else 26), parse_math=False)
+            labels = list(map(_label, values[::step]))
+            axis.set_ticks(range(0, len(values), step), labels, parse_math=False)
         if len(columns) > 6 and max(len(_label(value)) for value in columns) > 5:
             ax.tick_params(axis="x", rotation=45)
-        notes = [
-            "outlined: final model",
-            "won: outer folds that it wins" if written else "dot: wins an outer fold",
-        ]
-        notes += ["crossed: failed"] * bool(failed)
-        ax.set_title("   \u00b7   ".join(notes), fontsize=8.5, loc="left", color="0.25")
+
+
+def _write_scores(
+    ax: Axes, best: FloatArray, won: Mapping[tuple[int, int], int], dark: BoolArray
+) -> None:
+    """Write the best score into each cell, and how many outer folds it wins."""
+    texts = {place: f"{best[place]:.3f}" for place in won if not np.isnan(best[place])}
+    for place in texts:
+        if won[place]:
+            texts[place] += f"\n{won[place]} won"
+    drawing.write_cells(ax, texts, dark, 8)
+
+
+def _dot_winners(ax: Axes, won: Mapping[tuple[int, int], int], dark: BoolArray) -> None:
+    """Draw a dot in each cell that wins an outer fold."""
+    for (row, column), n in won.items():
+        if n:
+            ax.plot(column, row, "o", color="1" if dark[row, column] else "0", markersize=4)
+
+
+def _frame_cells(
+    ax: Axes, cells: Mapping[tuple[int, int], Sequence[TriedConfiguration]], best: FloatArray
+) -> None:
+    """Outline the cell of the final model, and cross those where every configuration failed."""
+    model: Any = {"fill": False, "edgecolor": drawing.OUTLINE, "linewidth": 3, "clip_on": False}
+    model["zorder"] = 4
+    cross: Any = {"facecolor": "0.95", "edgecolor": "0.6", "hatch": "xxx", "linewidth": 0}
+    for (row, column), configurations in cells.items():
+        if np.isnan(best[row, column]):
+            look = cross
+        elif any(one.is_model for one in configurations):
+            look = model
+        else:
+            continue
+        ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **look))
 
 
 def _tried(result: StudyNumbers, *, by_fold: bool) -> list[TriedConfiguration]:
-    by_params: dict[tuple[str, str], list[Any]] = {}
+    by_params: dict[tuple[str, str], list[TrialRecord]] = {}
     for record in result.records:
         key = (record.fold if by_fold else "", json.dumps(record.params, sort_keys=True))
         by_params.setdefault(key, []).append(record)
@@ -309,13 +308,7 @@ def _tried(result: StudyNumbers, *, by_fold: bool) -> list[TriedConfiguration]:
     model = result.final.trial if result.has_final else None
     tried = []
     for (fold, _), records in by_params.items():
-        traces = [(name, trace) for record in records for name, trace in record.folds.items()]
-        outer = [trace for name, trace in traces if name != FINAL] or [trace for _, trace in traces]
-        scores = [
-            score
-            for trace in outer
-            if (score := trace.score(result.stored.study.choose_n)) is not None
-        ]
+        scores = _scores(records, result.stored.study.choose_n)
         tried.append(
             TriedConfiguration(
                 records[0].params,
@@ -329,9 +322,18 @@ def _tried(result: StudyNumbers, *, by_fold: bool) -> list[TriedConfiguration]:
     return tried
 
 
+def _scores(records: Sequence[TrialRecord], choose_n: ChooseN) -> list[float]:
+    """Scores of a configuration in the outer folds, or in the final one if it ran in no other."""
+    outer: list[float | None] = []
+    final: list[float | None] = []
+    for record in records:
+        for name, trace in record.folds.items():
+            (final if name == FINAL else outer).append(trace.score(choose_n))
+    return [score for score in outer or final if score is not None]
+
+
 def shown_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
-    """Choose at most two of the parameters that vary: those whose values explain most of the
-    variance of the score.
+    """Choose at most two of the varying parameters, which explain most of the score's variance.
 
     The share of a pair is the variance of the mean scores of the pair's cells; the values of a
     number with many of them are divided into five groups of equal size first. The order is that of
@@ -363,9 +365,7 @@ def is_number(value: Any) -> bool:
 
 
 def values_of(tried: Sequence[TriedConfiguration], name: str) -> tuple[list[Any], IntArray]:
-    """Return the distinct values of a parameter, numbers increasing before others, and which
-    each configuration has.
-    """
+    """Return the distinct values of a parameter, increasing numbers first, and each one's place."""
     given = [one.params.get(name) for one in tried]
     distinct = list({repr(value): value for value in given}.values())
     numbers: list[Any] = [value for value in distinct if is_number(value)]
@@ -384,9 +384,7 @@ def _groups(tried: Sequence[TriedConfiguration], name: str) -> IntArray:
 
 
 def _best(tried: Sequence[TriedConfiguration]) -> TriedConfiguration:
-    """The configuration of the best score; those that were stopped early count only if there is
-    no other.
-    """
+    """The configuration of the best score; one that was stopped early only if there is no other."""
     return max(tried, key=lambda one: (one.score is not None, not one.stopped, one.score or 0.0))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import csv
 import io
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,14 +22,16 @@ from raysel.core.storage.working_copy import shown_place
 LARGEST_DOWNLOAD = 100_000
 #: Characters that HTML forbids, and those that change the direction of the text that follows.
 _UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
+    "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
+#: What stands for the folder of a file outside the folder where the report was made.
+ELSEWHERE = "FOLDER"
+_LOCAL = re.compile(r"((?:sqlite:///|file://)?)(/.*)", re.DOTALL)
 
 
 def printable(text: str) -> str:
-    r"""Replace control characters and controls of the text direction by the replacement
-    character.
-    """
+    """Replace controls, of the text direction too, by the replacement character."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
@@ -45,9 +46,8 @@ class Download:
     @property
     def address(self) -> str:
         """Address with the content itself (RFC 2397)."""
-        return (
-            f"data:text/csv;charset=utf-8;base64,{base64.b64encode(self.content).decode('ascii')}"
-        )
+        encoded = base64.b64encode(self.content).decode("ascii")
+        return f"data:text/csv;charset=utf-8;base64,{encoded}"
 
 
 def csv_download(
@@ -57,18 +57,19 @@ def csv_download(
     largest: int = LARGEST_DOWNLOAD,
     rest: str = "",
 ) -> Download:
-    r"""Return a table as a CSV file; rows that would exceed the largest size are left out, which
-    the note says.
-    """
-    parts: list[bytes] = []
-    size, note = 0, ""
-    for line in map(_csv_line, itertools.chain([columns], rows)):
+    """Return a table as a CSV file; a note says if rows beyond the largest size are left out."""
+    parts = [_csv_line(columns)]
+    size = len(parts[0])
+    for row in rows:
+        line = _csv_line(row)
         size += len(line)
-        if parts and size > largest:
-            note = f"first {len(parts) - 1} rows{f'; all are in {rest}' if rest else ''}"
-            break
+        if size > largest:
+            note = f"first {len(parts) - 1} rows"
+            if rest:
+                note += f"; all are in {rest}"
+            return Download(name, b"".join(parts), note)
         parts.append(line)
-    return Download(name, b"".join(parts), note)
+    return Download(name, b"".join(parts))
 
 
 def _csv_line(row: Sequence[object]) -> bytes:
@@ -194,12 +195,8 @@ def render_page(page: Page) -> str:
 
 def _finalized(value: Any) -> Any:
     """Make a text printable; markup is left as it is."""
-    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
-
-
-#: What stands for the folder of a file outside the folder where the report was made.
-ELSEWHERE = "FOLDER"
-_LOCAL = re.compile(r"((?:sqlite:///|file://)?)(/.*)", re.DOTALL)
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return printable(value) if is_text else value
 
 
 def named(place: str | Path) -> str:
@@ -208,11 +205,9 @@ def named(place: str | Path) -> str:
     if as_uri(shown) and not shown.startswith("file:"):
         return shown
     path = Path(shown.removeprefix("file://")).absolute()
-    return (
-        str(path.relative_to(Path.cwd()))
-        if path.is_relative_to(Path.cwd())
-        else f"{ELSEWHERE}/{path.name}"
-    )
+    if path.is_relative_to(Path.cwd()):
+        return str(path.relative_to(Path.cwd()))
+    return f"{ELSEWHERE}/{path.name}"
 
 
 def without_folders(value: Any) -> Any:
@@ -221,11 +216,14 @@ def without_folders(value: Any) -> Any:
         return {key: without_folders(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [without_folders(own) for own in value]
-    found = _LOCAL.fullmatch(value) if isinstance(value, str) else None
-    return f"{found[1]}{named(found[2])}" if found else value
+    if isinstance(value, str) and (found := _LOCAL.fullmatch(value)):
+        return f"{found[1]}{named(found[2])}"
+    return value
 
 
 def where_to_run(command: str) -> str:
     """Return the folder where a command runs."""
     where = "in the folder where this report was made"
-    return f"{where}, with {ELSEWHERE} as the file's own folder" if ELSEWHERE in command else where
+    if ELSEWHERE in command:
+        where += f", with {ELSEWHERE} as the file's own folder"
+    return where

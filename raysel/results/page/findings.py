@@ -1,6 +1,4 @@
-"""Sections of a report on what the study gives: scores, features, stability, confusion and error
-control.
-"""
+"""Sections of a report on what the study gives: scores, features, stability, errors, chance."""
 
 from __future__ import annotations
 
@@ -23,62 +21,63 @@ from raysel.results.tables import TextTable
 
 _MOST_ROWS = 20
 _RANKING_BYTES = 400_000
+_NO_REFERENCES = "The study has no references to compare with: evaluation.references is off."
+_MEANING_OF_STABILITY = (
+    "Stability (Nogueira, Sechidis & Brown 2018) is 1 if all outer folds select the same"
+    " features. Their training sets overlap, so that they agree even where the labels mean"
+    " nothing, the more the more folds there are; new samples would agree less. The figure of"
+    " permuted labels beside it is the F-test's, which prefers no feature by itself. A method"
+    " that does (the variance, a forest with columns of few and of many values, a linear model"
+    " of unscaled columns) is above it on permuted labels too, and above 0 over disjoint halves"
+    " of the samples."
+)
 
 
 def answer(result: StudyResult) -> Section:
     """Return the section with the answer: score, references and trust."""
-    blocks: list[Block] = [Text(answer_sentences(result), "answer")]
+    facts = result.facts
+    compared: Block = Text([_NO_REFERENCES], "note")
     if result.references:
-        rows = texts.score_table(result.facts).rows
-        caption = (
-            f"{texts.capitalized(texts.spaced(result.metric))} on the test samples of the outer"
-            f" folds (mean ± SD over {len(result.outer)} folds) beside the references on the same"
-            " folds."
-        )
-        heads = ["", "features", "test score", "method minus reference"]
-        scores = [
-            ["method", *result.test_scores],
-            *([name, *r.scores] for name, r in result.references.items()),
-        ]
-        data = contents.csv_download(
-            "references.csv", ["name", *(refit.fold for refit in result.outer)], scores
-        )
-        blocks.append(Table(caption, heads, rows, (0,), (0,), data))
-    else:
-        blocks.append(
-            Text(
-                ["The study has no references to compare with: evaluation.references is off."],
-                "note",
-            )
-        )
-    positive = texts.positive_sentence(
-        result.facts.evaluation, result.facts.classes, list(result.facts.by_task)
-    )
+        compared = _references_table(result)
     notes = [
-        texts.missing_references_sentence(result.facts),
-        texts.interval_footnote(result.facts),
-        positive,
+        texts.missing_references_sentence(facts),
+        texts.interval_footnote(facts),
+        texts.positive_sentence(facts.evaluation, facts.classes, list(facts.by_task)),
     ]
-    blocks.append(Text([note for note in notes if note], "note"))
-    return Section("answer", "The answer", blocks)
+    answer = Text(answer_sentences(result), "answer")
+    note = Text([note for note in notes if note], "note")
+    return Section("answer", "The answer", [answer, compared, note])
+
+
+def _references_table(result: StudyResult) -> Table:
+    """Return the scores of the method and the references, with those of each fold to download."""
+    caption = (
+        f"{texts.capitalized(texts.spaced(result.metric))} on the test samples of the outer"
+        f" folds (mean ± SD over {len(result.outer)} folds) beside the references on the same"
+        " folds."
+    )
+    heads = ["", "features", "test score", "method minus reference"]
+    scores = [["method", *result.test_scores]]
+    scores += [[name, *reference.scores] for name, reference in result.references.items()]
+    columns = ["name", *(refit.fold for refit in result.outer)]
+    data = contents.csv_download("references.csv", columns, scores)
+    rows = texts.score_table(result.facts).rows
+    return Table(caption, heads, rows, text_columns=(0,), strong=(0,), download=data)
 
 
 def answer_sentences(result: StudyResult) -> list[str]:
-    """Return the answer: the score, how it compares, the first features, and how far to trust
-    them.
-    """
-    sentences = [f"{texts.capitalized(texts.headline(result.facts))}."]
-    sentences += texts.headline_notes(result.facts)
+    """Return the answer: the score, how it compares, the first features, how far to trust them."""
+    facts = result.facts
+    sentences = [f"{texts.capitalized(texts.headline(facts))}.", *texts.headline_notes(facts)]
     if result.references:
-        sentences.append(
-            " ".join(texts.verdict_sentences(result.facts)) or texts.short_verdict(result.facts)
-        )
+        verdict = " ".join(texts.verdict_sentences(facts))
+        sentences.append(verdict or texts.short_verdict(facts))
     if not result.ranks_features:
         return [*sentences, "The method gives no scores of the features, and so no ranking."]
     return [
         *sentences,
         texts.first_features(_ranking(result)),
-        f"The stability {texts.short_stability(result.facts)}",
+        f"The stability {texts.short_stability(facts)}",
     ]
 
 
@@ -88,21 +87,17 @@ def _ranking(result: StudyResult) -> FeatureRanking:
 
 
 def scores(result: StudyResult) -> Section:
-    """Return the section on the score over the number of features, or its rows where there is no
-    such choice.
-    """
+    """Return the section on the score over the number of features, or as rows if it has none."""
     what = texts.capitalized(texts.spaced(result.metric))
-    blocks: list[Block] = [*pictures(result, "scores")]
-    table = texts.curve_table(result.facts)
-    if len(table.rows) < 2:
-        return Section("scores", what, blocks)
-    caption = (
-        f"Mean {texts.spaced(result.metric)} ± SD over the outer folds; of references the mean."
-    )
-    blocks.append(
-        contents.Folded("The figures as a table", [Table(caption, table.header, table.rows, ())])
-    )
-    return Section("scores", f"{what} over the number of features", blocks)
+    drawn = pictures(result, "scores")
+    curve = texts.curve_table(result.facts)
+    if len(curve.rows) < 2:
+        return Section("scores", what, drawn)
+    metric = texts.spaced(result.metric)
+    caption = f"Mean {metric} ± SD over the outer folds; of references the mean."
+    table = Table(caption, curve.header, curve.rows, ())
+    folded = contents.Folded("The figures as a table", [table])
+    return Section("scores", f"{what} over the number of features", [*drawn, folded])
 
 
 def optimism(result: StudyResult) -> Section:
@@ -114,29 +109,26 @@ def optimism(result: StudyResult) -> Section:
         " samples that the fit has seen, the best inner score the best of many, and of smaller"
         " training sets."
     )
-    blocks: list[Block] = [
-        Table(caption, ["score", "mean", "measured"], rows, (0, 2), (len(rows) - 1,))
-    ]
-    return Section("optimism", "Training, validation and test score", blocks)
+    heads = ["score", "mean", "measured"]
+    table = Table(caption, heads, rows, text_columns=(0, 2), strong=(len(rows) - 1,))
+    return Section("optimism", "Training, validation and test score", [table])
 
 
 def confusion(result: StudyResult) -> Section | None:
-    """Return the section on the errors by class, label or quantity; None if the study did not
-    record them.
-    """
-    title = (
-        "Which labels are found and missed" if result.has_labels else "Which classes are confused"
-    )
+    """Return the section on the errors by class, label or quantity; None if none are recorded."""
+    drawn = pictures(result, "confusion")
+    if not drawn:
+        return None
+    title = "Which classes are confused"
+    if result.has_labels:
+        title = "Which labels are found and missed"
     if result.predictions is not None:
         title = "Predicted and true quantity"
-    drawn = pictures(result, "confusion")
-    return Section("confusion", title, drawn) if drawn else None
+    return Section("confusion", title, drawn)
 
 
 def error_control(result: StudyResult) -> Section:
-    """Return the section on false selections and chance: what was run, or the commands that run
-    it.
-    """
+    """Return the section on false selections and chance: what was run, or how to run it."""
     blocks: list[Block] = []
     if (halves := result.stability_selection) is not None:
         blocks.append(Text([halves.sentence(), *map(joined_lines, halves.remarks())]))
@@ -146,9 +138,8 @@ def error_control(result: StudyResult) -> Section:
         if named.rows:
             blocks.append(_plain_table(named))
     for what, command in texts.open_checks(result.facts, shlex.quote(contents.named(result.path))):
-        label = (
-            f"{what} has not been run for this study. To run it, {contents.where_to_run(command)}:"
-        )
+        where = contents.where_to_run(command)
+        label = f"{what} has not been run for this study. To run it, {where}:"
         blocks.append(contents.Command(command, label))
     return Section("errors", "Could it be chance?", blocks)
 
@@ -160,9 +151,7 @@ def _plain_table(table: TextTable) -> Table:
 
 
 def features(result: StudyResult) -> Section:
-    """Return the section on the features that stand first, and on what the final model gives
-    them.
-    """
+    """Return the section on the features that stand first, and what the final model gives them."""
     if not result.ranks_features:
         why = "There is no ranking of the features: a winner gives no feature scores."
         return Section("features", "Which features", [Text([why])])
@@ -179,13 +168,11 @@ def features(result: StudyResult) -> Section:
     if result.has_final and ranking.n_scored:
         blocks.append(contents.Pictures(pictures(result, "features")))
     if line := texts.modalities(result.facts):
-        blocks.append(
-            Text([f"Scores of the modalities, mean of the outer folds' winners: {line}."], "note")
-        )
+        note = f"Scores of the modalities, mean of the outer folds' winners: {line}."
+        blocks.append(Text([note], "note"))
     if line := texts.redundancy(result.facts):
-        blocks.append(
-            Text([f"Redundancy (mean absolute correlation of the pairs) {line}."], "note")
-        )
+        note = f"Redundancy (mean absolute correlation of the pairs) {line}."
+        blocks.append(Text([note], "note"))
     return Section("features", "Which features", blocks)
 
 
@@ -218,46 +205,28 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
 
 
 def stability(result: StudyResult) -> Section | None:
-    """Return the section on the stability of the selection; None if the method does not rank
-    features.
-    """
+    """Return the section on the stability of the selection; None if no feature is ranked."""
     if not result.ranks_features:
         return None
-    meaning = (
-        "Stability (Nogueira, Sechidis & Brown 2018) is 1 if all outer folds select the same"
-        " features. Their training sets overlap, so that they agree even where the labels mean"
-        " nothing, the more the more folds there are; new samples would agree less. The figure of"
-        " permuted labels beside it is the F-test's, which prefers no feature by itself. A method"
-        " that does (the variance, a forest with columns of few and of many values, a linear model"
-        " of unscaled columns) is above it on permuted labels too, and above 0 over disjoint halves"
-        " of the samples."
-    )
-    sentence, drawn = (
-        Text([f"Stability {texts.stability(result.facts)}"]),
-        pictures(result, "stability"),
-    )
-    return Section(
-        "stability", "How stable the selection is", [sentence, *drawn, Text([meaning], "note")]
-    )
+    sentence = Text([f"Stability {texts.stability(result.facts)}"])
+    meaning = Text([_MEANING_OF_STABILITY], "note")
+    blocks = [sentence, *pictures(result, "stability"), meaning]
+    return Section("stability", "How stable the selection is", blocks)
 
 
 def disagreement(result: StudyResult) -> Section | None:
     """Return the section on the ranks of the best features in each outer fold."""
     if not result.ranks_features:
         return None
-    drawn, sentences = (
-        pictures(result, "folds"),
-        ["No feature has a score above 0 in the final model."],
-    )
+    drawn = pictures(result, "folds")
+    sentences = ["No feature has a score above 0 in the final model."]
     if drawn:
         sentences = list(_disagreements(result))
     return Section("folds", "Where the folds disagree", [Text(sentences), *drawn])
 
 
 def _disagreements(result: StudyResult) -> Iterator[str]:
-    """Yield sentences on the consensus, and on the features among the best whose ranks differ
-    most.
-    """
+    """Yield sentences on the consensus, and on the best features whose ranks differ most."""
     n, n_folds = result.default_top, len(result.outer)
     ranking = _ranking(result)
     best = ranking.consensus_top(n)

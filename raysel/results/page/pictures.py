@@ -1,6 +1,4 @@
-"""Figures of a study as pictures of its report: SVG elements whose neutral colours follow the
-page's.
-"""
+"""Figures of a study as SVG elements of its report, whose neutral colours follow the page's."""
 
 from __future__ import annotations
 
@@ -18,6 +16,13 @@ from raysel.results.displays.registry import displays_of
 from raysel.results.page.contents import Picture, csv_download, printable
 from raysel.results.result import StudyResult
 
+_SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+_SCALE = 0.095  # rem per point of a figure, so that texts have the same size in all figures
+_PLAIN = re.compile(r"#[0-9a-f]{6}")
+_COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
+#: Colours that have a lighter shade in dark mode, as properties of the style sheet.
+_NAMED = {BLUE: "--blue", OUTLINE: "--orange", PINK: "--pink", WARNING: "--warning"}
+
 
 def pictures(result: StudyResult, section: str) -> list[Picture]:
     """Return the pictures of a section of the report."""
@@ -30,21 +35,11 @@ def picture(display: Display) -> Picture:
     if display.table:
         table = display.frame()
         rows = table.astype(object).where(table.notna(), None).itertuples(index=False, name=None)
-        data = csv_download(
-            f"{display.table}.csv", list(table.columns), rows, rest=display.whole_table
-        )
+        name, columns = f"{display.table}.csv", list(table.columns)
+        data = csv_download(name, columns, rows, rest=display.whole_table)
     caption = display.caption
-    return Picture(
-        inline_svg(display.figure(), display.key, caption), caption, data, display.on_white
-    )
-
-
-_SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
-_SCALE = 0.095  # rem per point of a figure
-_PLAIN = re.compile(r"#[0-9a-f]{6}")
-_COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
-#: Colours that have a lighter shade in dark mode, as properties of the style sheet.
-_NAMED = {BLUE: "--blue", OUTLINE: "--orange", PINK: "--pink", WARNING: "--warning"}
+    svg = inline_svg(display.figure(), display.key, caption)
+    return Picture(svg, caption, data, display.on_white)
 
 
 def inline_svg(figure: Figure, key: str, description: str) -> str:
@@ -56,9 +51,8 @@ def inline_svg(figure: Figure, key: str, description: str) -> str:
     """
     text = io.StringIO()
     with rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}), warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "Glyph .* missing from font"
-        )  # the browser has other fonts
+        # The browser has other fonts.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         lay_out(figure)
         figure.savefig(text, format="svg", metadata=metadata, transparent=True)
@@ -70,9 +64,7 @@ def inline_svg(figure: Figure, key: str, description: str) -> str:
                 parent.remove(child)
     for element in root.iter():
         _adapt(element, key)
-    root.attrib["style"] = (
-        f"--width: {width * _SCALE:.4g}rem"  # texts have the same size in all figures
-    )
+    root.attrib["style"] = f"--width: {width * _SCALE:.4g}rem"
     root.attrib |= {
         "width": f"{width:g}",
         "height": f"{height:g}",
@@ -100,20 +92,10 @@ def _adapt(element: ET.Element, key: str) -> None:
             attributes["id"] = f"{key}-{value}"
         elif "url(#" in value:
             attributes[name] = value.replace("url(#", f"url(#{key}-")
-    plain = {
-        name: value
-        for name in ("fill", "stroke")
-        if _PLAIN.fullmatch(value := attributes.get(name, ""))
-    }
-    for name in plain:  # in patterns of hatches the colours are attributes
-        del attributes[name]
-    style = "; ".join(
-        [
-            *filter(None, [attributes.get("style")]),
-            *(f"{name}: {value}" for name, value in plain.items()),
-        ]
-    )
-    if style:
+    # In patterns of hatches the colours are attributes.
+    plain = [name for name in ("fill", "stroke") if _PLAIN.fullmatch(attributes.get(name, ""))]
+    colours = [f"{name}: {attributes.pop(name)}" for name in plain]
+    if style := "; ".join(filter(None, [attributes.get("style"), *colours])):
         attributes["style"] = _COLOUR.sub(_page_colour, style)
 
 
@@ -127,4 +109,5 @@ def _page_colour(found: re.Match[str]) -> str:
     level = int(red, 16) / 255
     if level == 1.0:
         return f"{what}: var(--paper, {colour})"
-    return f"{what}: currentColor" + (f"; {what}-opacity: {1 - level:.3g}" if level else "")
+    text = f"{what}: currentColor"
+    return f"{text}; {what}-opacity: {1 - level:.3g}" if level else text

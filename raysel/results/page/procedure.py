@@ -1,6 +1,4 @@
-"""Sections of a report on what was asked and what was tried: data, method, search and
-convergence.
-"""
+"""Sections of a report on what was asked and tried: data, method, search and convergence."""
 
 from __future__ import annotations
 
@@ -12,6 +10,7 @@ import numpy as np
 from raysel.config.searches import PATH
 from raysel.core.errors import headline
 from raysel.core.printing import short
+from raysel.evaluation.records import RefitRecord
 from raysel.results import description, texts
 from raysel.results.description import Preview
 from raysel.results.page.contents import (
@@ -31,6 +30,12 @@ from raysel.results.result import StudyResult
 
 _MOST_ROWS, _MOST_FAILURES = 10, 5
 _LONGEST = 48  # letters of a configuration
+#: What trials did that did not finish, by their status.
+_ENDS = {
+    "null": "gave the zero solution",
+    "stopped": "stopped early, so that they cannot win",
+    "failed": "failed",
+}
 
 
 def asked(result: StudyResult, preview: Preview | None) -> Section:
@@ -58,24 +63,26 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     yield "Method", config["solver"]["name"]
     for term, text in description.method_facts(config):
         yield texts.capitalized(term), text
-    test = f"{len(result.outer)} outer folds"
-    test += f" ({cv['repeats']} repeats)" if cv.get("repeats", 1) > 1 else ""
+    n_folds = len(result.outer)
+    test = f"{n_folds} outer folds"
+    if cv.get("repeats", 1) > 1:
+        test += f" ({cv['repeats']} repeats)"
     if cv.get("train_per_class"):
-        test = (
-            f"{cv['train_per_class']} training samples of each class, drawn {len(result.outer)}"
-            " times"
-        )
-    final = "; a final model is fitted on all samples" if result.has_final else ""
+        test = f"{cv['train_per_class']} training samples of each class, drawn {n_folds} times"
     nested = f"nested: {test} for the test scores, {cv['inner']} inner folds in each for the search"
-    yield "Validation", f"{nested}{description.format_blocks(cv)}{final}"
-    early = (
-        f", early stopping by {search['early_stopping']}" if search.get("early_stopping") else ""
-    )
+    nested += description.format_blocks(cv)
+    if result.has_final:
+        nested += "; a final model is fitted on all samples"
+    yield "Validation", nested
+    course = [search["method"]]
+    if search.get("early_stopping"):
+        course.append(f"early stopping by {search['early_stopping']}")
     planned = result.stored.study.n_trials
-    tried = f"one path on each of {counted(planned, 'inner training set')}"
-    if search["method"] != PATH:
-        tried = f"at most {counted(planned, 'trial')}"
-    yield "Search", f"{search['method']}{early}, {tried}; seed {config['seed']}"
+    if search["method"] == PATH:
+        course.append(f"one path on each of {counted(planned, 'inner training set')}")
+    else:
+        course.append(f"at most {counted(planned, 'trial')}")
+    yield "Search", f"{', '.join(course)}; seed {config['seed']}"
 
 
 def tried(result: StudyResult) -> Section:
@@ -83,32 +90,27 @@ def tried(result: StudyResult) -> Section:
     blocks: list[Block] = [Text([" ".join(_budget(result))])]
     blocks += [*pictures(result, "tried"), _winners_table(result), _best_table(result)]
     if failures := _failures(result):
-        blocks.append(
-            Folded(f"Errors of the failed trials ({len(failures)} different)", [Remarks(failures)])
-        )
+        title = f"Errors of the failed trials ({len(failures)} different)"
+        blocks.append(Folded(title, [Remarks(failures)]))
     return Section("tried", "What was tried", blocks)
 
 
 def _budget(result: StudyResult) -> Iterator[str]:
     """Sentences on the number of trials by status, the time they took and convergence."""
-    counts, study, search = result.n_trials, result.stored.study, result.config["search"]
-    total, paths = sum(counts.values()), result.stored.paths
-    each = ", each on one outer fold" if any(record.fold for record in result.records) else ""
+    counts, paths = result.n_trials, result.stored.paths
+    total, method = sum(counts.values()), result.config["search"]["method"]
     if paths:
         sets = counted(result.stored.n_trials, "training set")
-        yield (
-            f"The search {search['method']} solved {counted(total, 'configuration')} along a path"
-            f" on {sets}."
-        )
+        solved = counted(total, "configuration")
+        yield f"The search {method} solved {solved} along a path on {sets}."
     else:
-        made, planned = counted(total, "trial"), study.n_trials
-        yield f"The search {search['method']} made {made}{each}, of at most {planned} planned."
-    ends = {
-        "null": "gave the zero solution",
-        "stopped": "stopped early, so that they cannot win",
-        "failed": "failed",
-    }
-    yield from (f"{counts[status]} {what}." for status, what in ends.items() if counts[status])
+        made, planned = counted(total, "trial"), result.stored.study.n_trials
+        if any(record.fold for record in result.records):
+            made += ", each on one outer fold"
+        yield f"The search {method} made {made}, of at most {planned} planned."
+    for status, what in _ENDS.items():
+        if counts[status]:
+            yield f"{counts[status]} {what}."
     if result.cut:
         yield "The time budget search.time_budget ended the search before all were made."
     if (fits := result.facts.inner_fits).n_fits:
@@ -120,68 +122,63 @@ def _budget(result: StudyResult) -> Iterator[str]:
 
 
 def _winners_table(result: StudyResult) -> Table:
-    metric, ranked, chooses = (
-        texts.spaced(result.metric),
-        result.ranks_features,
-        result.facts.has_chosen_n,
-    )
-    rows = []
-    for refit in result.refits:
-        row = [
-            refit.fold,
-            short(refit.name, _LONGEST),
-            *([str(refit.n_features)] if chooses else []),
-        ]
-        row += [str(result.n_scored[refit.fold])] if ranked else []
-        row += [
-            f"{refit.inner_score:.3f}",
-            "" if refit.test_score is None else f"{refit.test_score:.3f}",
-        ]
-        reached = "local optimum" if refit.local_optimum else "yes"
-        rows.append([*row, {True: reached, False: "no", None: "not recorded"}[refit.converged]])
-    heads = [
-        "fold",
-        "winner",
-        *(["N"] if chooses else []),
-        *(["features with a score"] if ranked else []),
-    ]
-    heads += [f"inner {metric}", f"test {metric}", "converged"]
+    """Return the winners of the outer folds and the final one, a row each."""
+    metric, refits = texts.spaced(result.metric), result.refits
+    columns = {
+        "fold": [refit.fold for refit in refits],
+        "winner": [short(refit.name, _LONGEST) for refit in refits],
+    }
     caption = "The configuration that wins each outer fold"
     caption += ", and the final model." if result.has_final else "."
-    if chooses:
+    if result.facts.has_chosen_n:
         caption += " N: number of best features chosen by the inner scores."
-    return Table(caption, heads, rows, (0, 1))
+        columns["N"] = [str(refit.n_features) for refit in refits]
+    if result.ranks_features:
+        columns["features with a score"] = [str(result.n_scored[refit.fold]) for refit in refits]
+    columns[f"inner {metric}"] = [f"{refit.inner_score:.3f}" for refit in refits]
+    columns[f"test {metric}"] = [_number(refit.test_score, ".3f") for refit in refits]
+    columns["converged"] = [_describe_end(refit) for refit in refits]
+    return Table(caption, list(columns), list(zip(*columns.values(), strict=True)), (0, 1))
+
+
+def _describe_end(refit: RefitRecord) -> str:
+    """Describe how the fit of a winner ended."""
+    if refit.converged is None:
+        return "not recorded"
+    if not refit.converged:
+        return "no"
+    return "local optimum" if refit.local_optimum else "yes"
 
 
 def _best_table(result: StudyResult) -> Table:
-    table, score = result.trials(), f"val_{result.metric}"
-    names = {record.id: record.name for record in result.records}
-    adaptive = "outer_fold" in table
-    rows = []
-    for row in table.head(_MOST_ROWS).to_dict("records"):
-        cells = [
-            short(names[row["trial"]], _LONGEST),
-            *([str(row["outer_fold"])] if adaptive else []),
-            row["status"],
-        ]
-        cells += [_number(row.get(score), ".3f"), _number(row.get("objective"), ".4g")]
-        cells.append(_number(row.get("converged"), ".0%"))
-        rows.append(
-            [*cells, *([] if result.stored.paths else [duration(max(row["seconds"], 0.0))])]
-        )
-    heads = ["configuration", *(["outer fold"] if adaptive else []), "status"]
-    heads += [f"validation {texts.spaced(result.metric)}", "objective", "inner fits converged"]
-    heads += (
-        [] if result.stored.paths else ["time"]
-    )  # configurations of a path have no time of their own
-    columns = table.columns.drop(
-        ["error", *(["seconds"] if result.stored.paths else [])], errors="ignore"
-    ).tolist()
-    data = csv_download(
-        "trials.csv", columns, table[columns].itertuples(index=False), rest="journal.jsonl"
+    """Return the configurations with the best validation scores, and all to download."""
+    table, names = result.trials(), {record.id: record.name for record in result.records}
+    # Configurations of a path have no time of their own.
+    unshown = {"error", "seconds"} if result.stored.paths else {"error"}
+    kept = [column for column in table.columns if column not in unshown]
+    rows = table[kept].itertuples(index=False)
+    data = csv_download("trials.csv", kept, rows, rest="journal.jsonl")
+    best = table.head(_MOST_ROWS)
+    columns = {"configuration": [short(names[trial], _LONGEST) for trial in best["trial"]]}
+    if adaptive := "outer_fold" in table:
+        columns["outer fold"] = [str(fold) for fold in best["outer_fold"]]
+    columns["status"] = list(best["status"])
+    for head, column, form in (
+        (f"validation {texts.spaced(result.metric)}", f"val_{result.metric}", ".3f"),
+        ("objective", "objective", ".4g"),
+        ("inner fits converged", "converged", ".0%"),
+    ):
+        values = best.get(column, [None] * len(best))
+        columns[head] = [_number(value, form) for value in values]
+    if not result.stored.paths:
+        columns["time"] = [duration(max(seconds, 0.0)) for seconds in best["seconds"]]
+    return Table(
+        caption=f"The {len(best)} best of {len(table)} trials by mean validation score.",
+        columns=list(columns),
+        rows=list(zip(*columns.values(), strict=True)),
+        text_columns=range(3 if adaptive else 2),
+        download=data,
     )
-    caption = f"The {len(rows)} best of {len(table)} trials by mean validation score."
-    return Table(caption, heads, rows, tuple(range(3 if adaptive else 2)), download=data)
 
 
 def _number(value: float | None, form: str) -> str:
@@ -191,12 +188,11 @@ def _number(value: float | None, form: str) -> str:
 def _failures(result: StudyResult) -> list[str]:
     """The different errors of failed trials with their numbers, the most frequent first."""
     errors = Counter(headline(record.failure) for record in result.records if record.failure)
-    told = [
-        f"{counted(n, 'trial')}: {short(error, 300)}"
-        for error, n in errors.most_common(_MOST_FAILURES)
-    ]
-    more = len(errors) - len(told)
-    return [*told, *([f"{more} more in journal.jsonl"] if more > 0 else [])]
+    most = errors.most_common(_MOST_FAILURES)
+    told = [f"{counted(n, 'trial')}: {short(error, 300)}" for error, n in most]
+    if len(errors) > len(told):
+        told.append(f"{len(errors) - len(told)} more in journal.jsonl")
+    return told
 
 
 def convergence(result: StudyResult) -> Section:
@@ -205,6 +201,5 @@ def convergence(result: StudyResult) -> Section:
     sentences = [f"{sentence}."] if sentence else []
     if not drawn:
         sentences.append("The method records its objective at the end of a fit only, or has none.")
-    return Section(
-        "convergence", "Convergence", [*([Text(sentences)] if sentences else []), *drawn]
-    )
+    blocks: list[Block] = [Text(sentences)] if sentences else []
+    return Section("convergence", "Convergence", [*blocks, *drawn])

@@ -19,23 +19,23 @@ from raysel.results.page.contents import Block, Command, Page, Section, Text
 from raysel.results.result import StudyResult
 
 _LONGEST_REMARK = 600
+_NO_REMARK = (
+    "Nothing failed, all fits of winners met their tolerance, and every fold selects features."
+)
 
 
 def write_report(result: StudyResult, path: str | Path | None = None) -> Path:
     """Write the report of a finished study as one HTML file that needs no network."""
-    if (
-        path is not None and not (folder := Path(path).absolute().parent).is_dir()
-    ):  # before the figures are drawn
+    target = result.directory.report if path is None else Path(path)
+    folder = target.absolute().parent
+    if not folder.is_dir():  # before the figures are drawn
         raise StudyError(f"{path} cannot be written: there is no folder {folder}; create it first.")
-    html = contents.render_page(page_of(result))
-    return write_result(
-        result.directory.report if path is None else path, html.encode("utf-8", "replace")
-    )
+    html = contents.render_page(make_page(result))
+    return write_result(target, html.encode("utf-8", "replace"))
 
 
 def write_final_report(result: StudyResult) -> None:
-    """Write the report at the end of a study, or of later work on it, unless the study asks for no
-    pictures.
+    """Write the report at the end of a study, or of later work on it, if it asks for pictures.
 
     A report that is there already is always written again.
     """
@@ -43,7 +43,7 @@ def write_final_report(result: StudyResult) -> None:
         write_report(result)
 
 
-def page_of(result: StudyResult) -> Page:
+def make_page(result: StudyResult) -> Page:
     """Return the contents of a study's report."""
     _ = result.refits  # raises if the study has not finished
     sections = [
@@ -64,25 +64,22 @@ def page_of(result: StudyResult) -> Page:
     study, config = result.stored.study, result.config
     name = short(study.data_name, 80)
     size = f"{study.n_samples} samples, {result.facts.n_features} features"
-    started, version = (
-        time.strftime("%Y-%m-%d", time.gmtime(study.started)),
-        study.versions.get("raysel", ""),
-    )
-    footer = f"Written by raysel {__version__} from a study of {started} made by raysel {version}."
-    subtitle = f"{name}: {size}; method {config['solver']['name']}"
+    started = time.strftime("%Y-%m-%d", time.gmtime(study.started))
+    made = f"a study of {started} made by raysel {study.versions.get('raysel', '')}"
     return Page(
-        short(result.name, 120), subtitle, list(filter(None, sections)), footer, tiles(result)
+        title=short(result.name, 120),
+        subtitle=f"{name}: {size}; method {config['solver']['name']}",
+        sections=list(filter(None, sections)),
+        footer=f"Written by raysel {__version__} from {made}.",
+        tiles=tiles(result),
     )
 
 
 def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
     """Return the figures at the top of the report: value, what it is, and a line below."""
-    n_folds = len(result.outer)
-    spread = (
-        f"± {result.test_sd:.3f} SD over {n_folds} outer folds"
-        if n_folds > 1
-        else "on one outer fold"
-    )
+    n_folds, spread = len(result.outer), "on one outer fold"
+    if n_folds > 1:
+        spread = f"± {result.test_sd:.3f} SD over {n_folds} outer folds"
     figures = [(f"{result.test_mean:.3f}", f"test {texts.spaced(result.metric)}", spread)]
     if (chance := result.references.get("chance")) is not None:
         guess = texts.reference_name(result.facts, "chance").removeprefix("chance").strip(" ()")
@@ -90,9 +87,8 @@ def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
     if result.n_features and result.facts.has_chosen_n:
         outer = [refit.n_features for refit in result.outer if refit.n_features is not None]
         whose = "chosen on the outer folds by inner scores"
-        whose += (
-            f"; final model: {result.n_features[result.final.fold]}" if result.has_final else ""
-        )
+        if result.has_final:
+            whose += f"; final model: {result.n_features[result.final.fold]}"
         best = f"best of {result.facts.n_features} features"
         figures.append((texts.number_range(outer, " to "), best, whose))
     if (agreement := result.facts.agreement) is not None:
@@ -104,52 +100,34 @@ def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
 def remarks(result: StudyResult) -> Section:
     """Return the section on the limitations of the result."""
     sentences = [short(remark, _LONGEST_REMARK) for remark in result.remarks()]
-    none = Text(
-        [
-            (
-                "Nothing failed, all fits of winners met their tolerance, and every fold selects"
-                " features."
-            )
-        ]
-    )
-    return Section(
-        "limitations", "Limitations", [contents.Remarks(sentences) if sentences else none]
-    )
+    found: Block = contents.Remarks(sentences) if sentences else Text([_NO_REMARK])
+    return Section("limitations", "Limitations", [found])
 
 
 def cite(result: StudyResult) -> Section:
     """Return the section on how to cite the result and how to run the study again."""
     study, command = result.stored.study, command_again(result, contents.named)
     name, version = result.config["solver"]["name"], study.versions.get("raysel", __version__)
-    sentences = [f"{texts.capitalized(texts.headline(result.facts))}."]
-    sentences += texts.headline_notes(result.facts)
+    facts = result.facts
+    sentences = [f"{texts.capitalized(texts.headline(facts))}.", *texts.headline_notes(facts)]
     text = (
         f"Features were ranked by the method {name} as implemented in raysel {version}, with its"
         f" hyperparameters chosen by nested cross-validation (seed {study.config['seed']})."
-        f" {' '.join(sentences)} {texts.short_verdict(result.facts)}"
+        f" {' '.join(sentences)} {texts.short_verdict(facts)}"
     )
     cited = papers(solver_class(name)) if name in OWN else ""
+    paragraphs = [text, f"Method: {cited}"] if cited else [text]
     again: Block = Text(["A search that its time budget ended cannot be repeated exactly."], "note")
     if command:
-        where = contents.where_to_run(command)
-        label = (
-            "To run the study again, with the configuration and the folds of its directory,"
-            f" {where}:"
-        )
-        again = Command(command, label)
-    versions = contents.Table(
-        "Versions that the study ran with.",
-        ["library", "version"],
-        sorted(study.versions.items()),
-        (0, 1),
-    )
+        how = "To run the study again, with the configuration and the folds of its directory,"
+        again = Command(command, f"{how} {contents.where_to_run(command)}:")
+    rows, heads = sorted(study.versions.items()), ["library", "version"]
+    versions = contents.Table("Versions that the study ran with.", heads, rows, (0, 1))
     config = Command(dump_yaml(contents.without_folders(study.config)))
+    hashes = f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."
     blocks = [
-        Text([text, *([f"Method: {cited}"] if cited else [])]),
-        Text(
-            [f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."],
-            "note",
-        ),
+        Text(paragraphs),
+        Text([hashes], "note"),
         again,
         contents.Folded("Versions", [versions]),
         contents.Folded("Configuration (config.yaml)", [config]),

@@ -24,7 +24,7 @@ from raysel.results.displays.registry import DISPLAYS, display_of, displays_of, 
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
 from raysel.results.displays.search import SearchSurface
 from raysel.results.page.contents import render_page
-from raysel.results.page.report import page_of
+from raysel.results.page.report import make_page
 from raysel.results.result import StudyResult
 
 PLOTS = ("ranking", "scores", "stability", "search", "confusion", "profile", "convergence")
@@ -105,7 +105,7 @@ def test_every_display_has_a_table_a_caption_a_title_and_a_place_in_the_report(c
     keys = [display.key for display in shown]
     assert len(shown) >= 9
     assert len(set(keys)) == len(keys)
-    svg = " ".join(re.findall(r"<svg.*?</svg>", render_page(page_of(confused)), re.DOTALL))
+    svg = " ".join(re.findall(r"<svg.*?</svg>", render_page(make_page(confused)), re.DOTALL))
     assert {kind.section for kind in DISPLAYS} == {
         display.section for display in shown
     }  # this study has all sections

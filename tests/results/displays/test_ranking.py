@@ -13,7 +13,7 @@ from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.bars import FoldRankBars, PartCounts, PartScores, ScoreBars
 from raysel.results.displays.maps import ScoreMap, SelectionMap
-from raysel.results.displays.ranking import RankingFigure, shares
+from raysel.results.displays.ranking import RankingFigure, divide
 
 
 def make(layout, n_selected, n_folds=3, scores=None, **settings):
@@ -263,7 +263,7 @@ def test_many_bars_are_cut_which_the_title_says_and_the_report_shows_fewer():
 
 def test_the_shares_of_the_tasks_add_up():
     for n in range(3, 300):
-        divided = shares(n, {"a": 1024, "b": 644, "c": 700})
+        divided = divide(n, {"a": 1024, "b": 644, "c": 700})
         assert sum(divided.values()) == n
         assert all(
             abs(divided[name] - n * width / 2368) <= 1

@@ -22,7 +22,7 @@ from raysel.results import texts
 from raysel.results.displays.ranking import RankingFigure
 from raysel.results.page.contents import render_page
 from raysel.results.page.findings import answer_sentences
-from raysel.results.page.report import page_of, tiles, write_report
+from raysel.results.page.report import make_page, tiles, write_report
 from raysel.results.remarks import Remark, format_remarks
 from raysel.results.result import StudyResult
 from raysel.results.stability import StabilitySelection
@@ -82,7 +82,7 @@ def test_a_study_of_any_kind_writes_a_whole_report(kind, study_of):
     assert ("failed." in page.text) == (kind == "failed trials")
     assert ("stopped early" in page.text) == (result.n_trials["stopped"] > 0)
     if kind in ("matrix", "tasks"):  # drawing takes seconds
-        assert render_page(page_of(StudyResult.open(result.path))).encode() == content
+        assert render_page(make_page(StudyResult.open(result.path))).encode() == content
 
 
 def test_its_figures_data_are_the_journals(matrix):
@@ -268,7 +268,7 @@ def test_hostile_text_remains_text(kind, study_of):
         trials=[*trials, *result.records[1:]],
         status="finished",
     )
-    html = render_page(page_of(StudyResult(stored)))
+    html = render_page(make_page(StudyResult(stored)))
     assert len(html) < 3_000_000
     assert not any(c in html for c in "\x00\u202e")
     page = Page(html)  # neither script nor handler nor element of its own
@@ -301,7 +301,7 @@ def test_fewer_features_with_a_score_than_the_usual_number_are_all_that_count(ma
     result = StudyResult(
         dataclasses.replace(matrix.stored, refits={**matrix.stored.refits, "final": few})
     )
-    text = Page(render_page(page_of(result))).text
+    text = Page(render_page(make_page(result))).text
     assert "2 of 64 features have a score in the final model." in text
 
 
@@ -309,7 +309,7 @@ def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdi
     matrix, monkeypatch
 ):
     monkeypatch.chdir(matrix.path.parent)
-    text = Page(render_page(page_of(matrix))).text
+    text = Page(render_page(make_page(matrix))).text
     assert f"python -m raysel stability {matrix.path.name} " in text
     (again,) = re.findall(r"python (-m raysel\.tune .*?) Versions", text)
     arguments = [*shlex.split(again)[2:], "--dry-run"]
