@@ -23,6 +23,7 @@ from raysel.results.result import StudyResult
 from raysel.results.stability import FOLDER as STABILITY
 from raysel.results.stability import StabilitySelection
 from raysel.run.launch import working_folder
+from raysel.run.options import RunOptions
 from raysel.run.permutation import permutation_test
 from raysel.run.stability import stability_selection
 
@@ -59,7 +60,9 @@ def _run(
     progress = ProgressLine(out)
     with sigterm_as_interrupt():
         try:
-            with working_folder(arguments.study, [progress], new=False) as path:
+            with working_folder(
+                arguments.study, RunOptions(listeners=[progress]), new=False
+            ) as path:
                 result = compute(path, overrides=arguments.set, progress=progress, **given)
         except KeyboardInterrupt:
             again = f"python -m raysel {command} {shlex.join(arguments.words)}"

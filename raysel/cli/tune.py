@@ -33,6 +33,7 @@ from raysel.results.progress import ProgressLine, counted
 from raysel.run import course, members
 from raysel.run.definition import Comparison, prepare
 from raysel.run.launch import check_resources, joined, output_directory, working_folder
+from raysel.run.options import RunOptions
 from raysel.run.recording import mlflow_uri
 from raysel.study.cost import estimate_cost, with_executor
 from raysel.study.definition import Study
@@ -79,7 +80,7 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Term
     meanwhile.
     """
     path: Path | None = None
-    progress = ProgressLine(out)
+    options = RunOptions(arguments.address, arguments.allow_mixed_versions, [ProgressLine(out)])
     try:
         comparison, directory = _prepared(arguments)
         if arguments.dry_run:
@@ -88,9 +89,9 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Term
             directory = directory or _offer(comparison.first, arguments.output, out)
             check_resources(comparison.first, arguments.address)
         place = directory.path if directory else output_directory(comparison, arguments.output)
-        path = places.enter_context(working_folder(place, [progress], new=True))
+        path = places.enter_context(working_folder(place, options, new=True))
         places.enter_context(last_words(partial(_kept, arguments, path)))
-        result = _compute(arguments, comparison, directory, path, progress, out)
+        result = _compute(arguments, comparison, directory, path, options, out)
     except KeyboardInterrupt:
         console.print(f"stopped. {_kept(arguments, path)}")
         raise
@@ -124,7 +125,7 @@ def _describe(arguments: Namespace, comparison: Comparison, out: Console) -> int
     config = comparison.first.config
     course.check_upload(config, mlflow_uri(config))
     studies, mixed = list(comparison.studies.values()), arguments.allow_mixed_versions
-    with joined(studies, arguments.address, allow_mixed_versions=mixed) as nodes:
+    with joined(studies, RunOptions(arguments.address, mixed)) as nodes:
         for line in describe(comparison, out.width if out.is_terminal else None, nodes):
             out.print(line)
     for doubt in course.upload_doubts(mlflow_uri(config)) if config.tracking.mlflow else ():
@@ -160,17 +161,16 @@ def _compute(
     comparison: Comparison,
     directory: StudyDirectory | None,
     path: Path,
-    progress: ProgressLine,
+    options: RunOptions,
     out: Console,
 ) -> Any:
     """Say what runs, and run it, or resume it in its directory; return the result."""
-    where = {"address": arguments.address, "allow_mixed_versions": arguments.allow_mixed_versions}
     show = partial(print_answer, out=out, verbose=arguments.verbose, noted=True)
     with ExitStack() as stack:
         stored, nodes, cost = None, None, None
         if comparison.is_study:
             stored = StoredStudy.read(directory) if directory else None
-            nodes = stack.enter_context(joined([comparison.first], **where))
+            nodes = stack.enter_context(joined([comparison.first], options))
             course.check_directory(comparison.first, path, stored)
             if nodes is None and comparison.first.config.search.executor == "auto":
                 cost = estimate_cost(comparison.first, stored.n_trials if stored else 0)
@@ -180,8 +180,8 @@ def _compute(
         ):
             out.print(line)
         if directory:
-            return members.resume(comparison, directory, listeners=[progress], show=show, **where)
-        return members.run(comparison, path, listeners=[progress], show=show, **where)
+            return members.resume(comparison, directory, options, show)
+        return members.run(comparison, path, options, show)
 
 
 def _prepared(arguments: Namespace) -> tuple[Comparison, StudyDirectory | None]:
@@ -215,7 +215,7 @@ def _open_places(arguments: Namespace, places: ExitStack, out: Console) -> None:
         arguments.resume = places.enter_context(opened_at(arguments.resume))
     elif arguments.resume:
         arguments.resume = places.enter_context(
-            working_folder(arguments.resume, [ProgressLine(out)], new=False)
+            working_folder(arguments.resume, RunOptions(listeners=[ProgressLine(out)]), new=False)
         )
     elif arguments.dry_run and as_uri(arguments.output):
         arguments.output = str(places.enter_context(running_at(arguments.output, refused=())))

@@ -16,7 +16,8 @@ from raysel.results.comparison.result import ComparisonResult
 from raysel.results.result import StudyResult
 from raysel.run import members
 from raysel.run.definition import Comparison, prepare
-from raysel.run.launch import make_listeners, output_directory, working_folder
+from raysel.run.launch import output_directory, working_folder
+from raysel.run.options import RunOptions
 from raysel.study.definition import Study
 from raysel.study.inputs import OwnData
 from raysel.study.stored import StoredStudy
@@ -112,8 +113,8 @@ def run_study(
     built-in one is run on them by ``run_study("digits-smr", X=images, y=y)``.
     """
     own = OwnData(X, y, label, groups, data)
-    where = {"address": address, "allow_mixed_versions": allow_mixed_versions}
-    return _run(config, overrides, own, output, progress, compared=False, **where)
+    options = RunOptions.of(address, allow_mixed_versions, progress)
+    return _run(config, overrides, own, output, options, compared=False)
 
 
 def resume_study(
@@ -164,8 +165,8 @@ def resume_study(
     >>> more = {"solver.space.rank": [1, 2, 4, 8]}
     >>> study = resume_study(study.path, overrides=more)  # doctest: +SKIP
     """
-    where = {"address": address, "allow_mixed_versions": allow_mixed_versions}
-    return _resume(path, config, overrides, progress, compared=False, **where)
+    options = RunOptions.of(address, allow_mixed_versions, progress)
+    return _resume(path, config, overrides, options, compared=False)
 
 
 def open_study(path: str | Path, *, trust: bool = False) -> StudyResult:
@@ -299,8 +300,8 @@ def run_comparison(
     >>> comparison.table()[["member", "test_accuracy", "difference"]]  # doctest: +SKIP
     """
     own = OwnData(X, y, label, groups, data)
-    where = {"address": address, "allow_mixed_versions": allow_mixed_versions}
-    return _run(config, overrides, own, output, progress, compared=True, **where)
+    options = RunOptions.of(address, allow_mixed_versions, progress)
+    return _run(config, overrides, own, output, options, compared=True)
 
 
 def resume_comparison(
@@ -349,8 +350,8 @@ def resume_comparison(
     --------
     >>> resume_comparison("raysel-studies/digits-compare-20261122")  # doctest: +SKIP
     """
-    where = {"address": address, "allow_mixed_versions": allow_mixed_versions}
-    return _resume(path, config, overrides, progress, compared=True, **where)
+    options = RunOptions.of(address, allow_mixed_versions, progress)
+    return _resume(path, config, overrides, options, compared=True)
 
 
 def prepare_study(
@@ -396,32 +397,28 @@ def _run(
     overrides: Overrides,
     own: OwnData,
     output: str | Path | None,
-    progress: bool | Listener,
+    options: RunOptions,
     *,
     compared: bool,
-    **where: Any,
 ) -> Any:
     """Run a study or a comparison in a new directory."""
-    listeners = make_listeners(progress)
     comparison = prepare(config, overrides, own=own, compared=compared)
-    with working_folder(output_directory(comparison, output), listeners, new=True) as folder:
-        return members.run(comparison, folder, listeners=listeners, **where)
+    with working_folder(output_directory(comparison, output), options, new=True) as folder:
+        return members.run(comparison, folder, options)
 
 
 def _resume(
     path: str | Path,
     config: Any,
     overrides: Overrides,
-    progress: bool | Listener,
+    options: RunOptions,
     *,
     compared: bool,
-    **where: Any,
 ) -> Any:
     """Resume what is in a directory."""
-    listeners = make_listeners(progress)
-    with working_folder(path, listeners, new=False) as folder:
+    with working_folder(path, options, new=False) as folder:
         directory = StudyDirectory(folder)
         if not compared:
             StoredStudy.read(directory)  # refuses what is no study
         comparison = prepare(config, overrides, resumed=directory, compared=compared)
-        return members.resume(comparison, directory, listeners=listeners, **where)
+        return members.resume(comparison, directory, options)

@@ -38,7 +38,7 @@ from raysel.numerics.permutation import LabelPermutations
 from raysel.results.audit import Audit
 from raysel.run.estimator import NestedSearch, executor_of, study_of
 from raysel.run.in_memory import run_in_memory
-from raysel.run.launch import make_listeners
+from raysel.run.options import make_listeners
 from raysel.run.permutation import MOST_PERMUTATIONS, permuted_scores, permuted_study
 from raysel.study.definition import Study
 from raysel.study.inputs import kept_columns

@@ -32,7 +32,7 @@ from raysel.numerics.rankings import ranks
 from raysel.results.result import StudyResult
 from raysel.run.assembly import assembled, check_estimator_object, checked_folds, data_of, seed_of
 from raysel.run.in_memory import run_in_memory
-from raysel.run.launch import make_listeners
+from raysel.run.options import RunOptions, make_listeners
 from raysel.study.definition import Study
 
 #: Most processes that are asked for; joblib starts them all.
@@ -226,9 +226,9 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _run(self, study: Study) -> StudyResult:
         """Run the study, in memory or in a directory."""
-        listeners = make_listeners(self.verbose)
+        options = RunOptions(listeners=make_listeners(self.verbose))
         if not has_files(self):
-            return run_in_memory(study, executor_of(study, self.n_jobs), listeners)
+            return run_in_memory(study, executor_of(study, self.n_jobs), options.listeners)
         # Loads what reads and writes files.
         from raysel.run.course import run  # noqa: PLC0415
         from raysel.run.launch import (  # noqa: PLC0415
@@ -241,13 +241,10 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
         check_resources(study, None)
         upload = MLflowUploader if self.tracking else None
-        with working_folder(output_directory(study, self.path), listeners, new=True) as folder:
-            executor = (
-                make_executor(study, None)
-                if self.executor == "ray"
-                else executor_of(study, self.n_jobs)
-            )
-            return run(study, folder, executor, listeners, upload, keep_models=True)
+        on_ray = self.executor == "ray"
+        executor = make_executor(study) if on_ray else executor_of(study, self.n_jobs)
+        with working_folder(output_directory(study, self.path), options, new=True) as folder:
+            return run(study, folder, executor, options.listeners, upload, keep_models=True)
 
     def _keep(self, study: Study, result: StudyResult, y: LabelArray) -> None:
         """Set the fitted attributes."""

@@ -18,10 +18,10 @@ from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import running_at
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
+from raysel.run.options import DEFAULTS, RunOptions
 from raysel.study.cost import estimate_cost, executor_sentence, with_executor
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.log import Listener
 
 THIS_MACHINE = "this machine"
 
@@ -61,23 +61,19 @@ def cluster_address(study: Study, address: str | None) -> str | None:
 
 
 @contextmanager
-def joined(
-    studies: Sequence[Study], address: str | None, *, allow_mixed_versions: bool = False
-) -> Iterator[Nodes]:
-    """Join the cluster that some studies run on, if it is one, so that their plan can tell its
-    slots.
-    """
-    places = {cluster_address(study, address) for study in studies if study.executor == "ray"} - {
-        None
-    }
-    if not places:
+def joined(studies: Sequence[Study], options: RunOptions) -> Iterator[Nodes]:
+    """Join the cluster that some studies run on, if any, and provide its nodes for the plan."""
+    on_ray = [study for study in studies if study.executor == "ray"]
+    place = next(filter(None, (cluster_address(study, options.address) for study in on_ray)), None)
+    if place is None:
         yield None
         return
     for study in studies:
-        check_resources(study, address)
+        check_resources(study, options.address)
     from raysel.execution.ray.session import cluster_nodes, ray_session  # noqa: PLC0415 - takes seconds
 
-    with ray_session(places.pop(), studies, allow_mixed_versions=allow_mixed_versions):
+    mixed = options.allow_mixed_versions
+    with ray_session(place, studies, allow_mixed_versions=mixed):
         yield cluster_nodes()
 
 
@@ -134,36 +130,26 @@ def output_directory(planned: Any, output: str | Path | None = None) -> str | Pa
 
 
 def working_folder(
-    place: str | Path, listeners: Sequence[Listener] = (), *, new: bool
+    place: str | Path, options: RunOptions = DEFAULTS, *, new: bool
 ) -> AbstractContextManager[Path]:
-    """Return a context that provides the folder that a study runs in, and copies it to a URI
-    meanwhile.
-    """
-
-    def say(text: str) -> None:
-        for listener in listeners:
-            listener.message(text)
-
-    return running_at(place, refused=_FIRST_FILES if new else None, say=say)
+    """Return a context with the folder that a study runs in, which is copied to a URI meanwhile."""
+    return running_at(place, refused=_FIRST_FILES if new else None, say=options.tell)
 
 
 def with_known_executor(
-    study: Study, address: str | None, say: Callable[[str], None], n_done: Callable[[], int] = int
+    study: Study, options: RunOptions, count_done: Callable[[], int] = int
 ) -> Study:
-    """Return a study with what ``search.executor`` auto stands for, of which ``say`` is told;
-    others as they are.
-    """
-    if study.config.search.executor != "auto" or study.auto or cluster_address(study, address):
+    """Return a study with what ``search.executor`` auto stands for, which listeners are told."""
+    is_known = study.config.search.executor != "auto" or study.auto
+    if is_known or cluster_address(study, options.address):
         return study
-    cost = estimate_cost(study, n_done())
+    cost = estimate_cost(study, count_done())
     study = with_executor(study, cost)
-    say(executor_sentence(study, cost))
+    options.tell(executor_sentence(study, cost))
     return study
 
 
-def make_executor(
-    study: Study, address: str | None, *, allow_mixed_versions: bool = False
-) -> Executor:
+def make_executor(study: Study, options: RunOptions = DEFAULTS) -> Executor:
     """Return the executor that computes a study."""
     study = replace(study, own=None)  # workers need the data set once
     if study.executor == "serial":
@@ -171,26 +157,5 @@ def make_executor(
     # Imported only after all checks, because importing Ray takes seconds.
     from raysel.execution.ray.executor import RayExecutor  # noqa: PLC0415
 
-    place = cluster_address(study, address)
-    return RayExecutor(study, place, allow_mixed_versions=allow_mixed_versions)
-
-
-def make_listeners(progress: bool | Listener) -> Sequence[Listener]:
-    """Return the objects that show the progress of a study."""
-    if not isinstance(progress, bool):
-        lacking = [
-            name
-            for name in ("show", "message", "__enter__", "__exit__")
-            if not hasattr(progress, name)
-        ]
-        if lacking:
-            raise ConfigError(
-                f"progress={progress!r} has no {lacking[0]}; give True, False or a Listener."
-            )
-        return [progress]
-    if not progress:
-        return []
-    from raysel.core.printing import Terminal  # noqa: PLC0415
-    from raysel.results.progress import ProgressLine  # noqa: PLC0415 - needed only to print
-
-    return [ProgressLine(Terminal())]
+    place = cluster_address(study, options.address)
+    return RayExecutor(study, place, allow_mixed_versions=options.allow_mixed_versions)

@@ -5,10 +5,9 @@ and figures.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +34,13 @@ from raysel.run import course
 from raysel.run.course import ShowResult
 from raysel.run.definition import Comparison, naming
 from raysel.run.launch import check_resources, cluster_address, make_executor, with_known_executor
+from raysel.run.options import DEFAULTS, RunOptions
 from raysel.run.recording import mlflow_uri, resumed_record, started_uri
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
 from raysel.tracking.journal_upload import tracking_status
 from raysel.tracking.locks import FileLock
-from raysel.tracking.log import Listener
 from raysel.tracking.places import (
     check_experiment,
     check_place,
@@ -60,18 +59,15 @@ _NEEDED_BYTES = 2**22
 def run(
     comparison: Comparison,
     path: Path,
-    address: str | None,
-    listeners: Sequence[Listener] = (),
-    *,
-    allow_mixed_versions: bool = False,
+    options: RunOptions = DEFAULTS,
     show: ShowResult | None = None,
 ) -> Any:
     """Run a study or a comparison in a new directory, and return its result."""
-    _check_resources(comparison, address)
+    _check_resources(comparison, options.address)
     if comparison.is_study:
-        study = with_known_executor(comparison.first, address, partial(_tell, listeners))
-        executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
-        return course.run(study, path, executor, listeners, show=show)
+        study = with_known_executor(comparison.first, options)
+        executor = make_executor(study, options)
+        return course.run(study, path, executor, options.listeners, show=show)
     own, uri = comparison.first.own, mlflow_uri(comparison.first.config)
     comparison = comparison.with_data_at(StudyDirectory(path).data)
     course.check_upload(comparison.first.config, uri)
@@ -83,31 +79,25 @@ def run(
             directory, comparison.config, comparison.first.plan, own, directory.members
         ):
             record.write(directory, lock)
-        return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(
-            record
-        )
+        return _Course(comparison, directory, lock, options).run(record)
 
 
 def resume(
     comparison: Comparison,
     directory: StudyDirectory,
-    address: str | None,
-    listeners: Sequence[Listener] = (),
-    *,
-    allow_mixed_versions: bool = False,
+    options: RunOptions = DEFAULTS,
     show: ShowResult | None = None,
 ) -> Any:
     """Resume a study or a comparison, whose finished members are kept, others resumed, failed
     ones tried again.
     """
-    _check_resources(comparison, address)
+    _check_resources(comparison, options.address)
     if comparison.is_study:
-        say = partial(_tell, listeners)
         study = with_known_executor(
-            comparison.first, address, say, lambda: StoredStudy.read(directory).n_trials
+            comparison.first, options, lambda: StoredStudy.read(directory).n_trials
         )
-        executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
-        return course.resume(study, directory, executor, listeners, show=show)
+        executor = make_executor(study, options)
+        return course.resume(study, directory, executor, options.listeners, show=show)
     with directory.open(_NEEDED_BYTES) as lock:
         before = ComparisonRecord.read(directory)
         for label, folder in comparison.folders.items():
@@ -130,9 +120,7 @@ def resume(
         _note_places(comparison, record)
         course.write_config(directory, comparison.config)
         record.write(directory, lock)
-        return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(
-            record
-        )
+        return _Course(comparison, directory, lock, options).run(record)
 
 
 def create(path: Path, folders: Iterable[str], own: Dataset | None = None) -> FileLock:
@@ -167,9 +155,7 @@ class _Course:
     comparison: Comparison
     directory: StudyDirectory
     lock: FileLock
-    address: str | None
-    listeners: Sequence[Listener]
-    allow_mixed_versions: bool
+    options: RunOptions
     session: ExitStack = field(default_factory=ExitStack)
     has_ray: bool = False
     without_ray: bool = False
@@ -180,7 +166,8 @@ class _Course:
         with sigterm_as_interrupt(), ExitStack() as stack:
             uploader = None
             if uploads:
-                started = course.uploading(MLflowUploader(self.directory), self._say, self._say)
+                tell = self.options.tell
+                started = course.uploading(MLflowUploader(self.directory), tell, tell)
                 uploader = stack.enter_context(started)
             with self.session:
                 for number, entry in enumerate(record.members):
@@ -207,25 +194,23 @@ class _Course:
             return record
         with suppress(ConfigError):  # every pilot fit fails, and so will every trial
             study = with_known_executor(
-                study, self.address, self._say, lambda: stored.n_trials if stored else 0
+                study, self.options, lambda: stored.n_trials if stored else 0
             )
         self._start_ray(study)
-        self._say(
+        self.options.tell(
             f"{head}: {study.config.solver.name},"
             f" {counted(study.n_configurations, 'configuration')}"
         )
         try:
             executor: Executor = SerialExecutor(replace(study, own=None))
             if not self.without_ray:
-                executor = make_executor(
-                    study, self.address, allow_mixed_versions=self.allow_mixed_versions
-                )
+                executor = make_executor(study, self.options)
             follow = None if uploader is None else uploader.follow
             if stored is None:
-                result = course.run(study, member.path, executor, self.listeners, follow)
+                result = course.run(study, member.path, executor, self.options.listeners, follow)
             else:
-                result = course.resume(study, member, executor, self.listeners, follow)
-            self._say(
+                result = course.resume(study, member, executor, self.options.listeners, follow)
+            self.options.tell(
                 f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"
             )
         except (HeadLostError, StorageError):  # lost to all members
@@ -235,7 +220,7 @@ class _Course:
         except (Exception, SystemExit) as failure:  # a method that fails must not end the others  # noqa: BLE001
             error = without_credentials(f"{type(failure).__name__}: {failure}")
         if error is not None:
-            self._say(f"{head} failed: {error}")
+            self.options.tell(f"{head} failed: {error}")
         members = (
             *record.members[:number],
             replace(entry, error=error),
@@ -251,19 +236,22 @@ class _Course:
         """
         if study.executor == "serial" or self.without_ray:
             return
+        place, mixed = (
+            cluster_address(study, self.options.address),
+            self.options.allow_mixed_versions,
+        )
         if not self.has_ray:
-            self._say(
-                "joining the cluster" if cluster_address(study, self.address) else "starting Ray"
-            )
+            self.options.tell("joining the cluster" if place else "starting Ray")
             self.has_ray = True
         from raysel.execution.ray.session import ray_session  # noqa: PLC0415 - takes seconds, after all checks
 
-        place, mixed = cluster_address(study, self.address), self.allow_mixed_versions
         studies = list(self.comparison.studies.values())
         try:  # does nothing if Ray runs
             self.session.enter_context(ray_session(place, studies, allow_mixed_versions=mixed))
         except RayStartError as error:
-            self._say(f"{error}. The members are computed in this process, with the same numbers")
+            self.options.tell(
+                f"{error}. The members are computed in this process, with the same numbers"
+            )
             self.without_ray = True
 
     def _export(self, record: ComparisonRecord) -> ComparisonResult:
@@ -278,14 +266,6 @@ class _Course:
         export_comparison(result, self.directory.results)
         write_comparison_report(result)
         return result
-
-    def _say(self, text: str) -> None:
-        _tell(self.listeners, text)
-
-
-def _tell(listeners: Sequence[Listener], text: str) -> None:
-    for listener in listeners:
-        listener.message(text)
 
 
 def _note_places(comparison: Comparison, record: ComparisonRecord) -> None:

@@ -24,7 +24,7 @@ from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
 from raysel.execution.trials import trial_records
 from raysel.numerics.permutation import LabelPermutations, feature_p_values, permutation_p_value
 from raysel.results.permutation import FOLDER, PermutationTest, identity
-from raysel.run.launch import make_listeners
+from raysel.run.options import RunOptions
 from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_study, run_pieces
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener
@@ -328,15 +328,8 @@ def permutation_test(
         )
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0):
         raise ConfigError(f"seed={seed!r} must be a whole number that is not negative, e.g. 0.")
-    listeners = make_listeners(progress)
-    with finished_study(
-        path,
-        config,
-        overrides,
-        executor=executor,
-        address=address,
-        allow_mixed_versions=allow_mixed_versions,
-    ) as finished:
+    options = RunOptions.of(address, allow_mixed_versions, progress)
+    with finished_study(path, config, overrides, executor=executor, options=options) as finished:
         dataset = finished.study.dataset
         labels = LabelPermutations(
             dataset.y, dataset.groups, dataset.tasks, finished.study.block_numbers
@@ -344,7 +337,7 @@ def permutation_test(
         chosen_seed = finished.study.config.seed if seed is None else int(seed)
         work = _work(finished, retune, chosen_seed)
         # Number 0 has the true labels: it tells whether the study's figure can be computed again.
-        pieces = run_pieces(finished, work, range(int(permutations) + 1), listeners)
+        pieces = run_pieces(finished, work, range(int(permutations) + 1))
         test = _evaluated(finished, pieces, labels, retune, chosen_seed, int(permutations))
         test.write(
             work.folder.parent,

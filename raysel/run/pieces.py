@@ -23,6 +23,7 @@ from raysel.results.progress import duration
 from raysel.results.result import StudyResult
 from raysel.run.api import open_study, prepare_study
 from raysel.run.launch import check_resources, make_executor, working_folder
+from raysel.run.options import DEFAULTS, RunOptions
 from raysel.run.recording import resumed_record
 from raysel.study.definition import Study
 from raysel.study.identity import changed_versions, numbers_hash, other_versions
@@ -45,8 +46,7 @@ class FinishedStudy:
     result: StudyResult
     study: Study
     record: StudyRecord
-    address: str | None
-    allow_mixed_versions: bool
+    options: RunOptions
     lock: FileLock
 
     @property
@@ -63,9 +63,7 @@ class FinishedStudy:
 
     def executor(self) -> Executor:
         """Return an executor of the study that has not been started."""
-        return make_executor(
-            self.study, self.address, allow_mixed_versions=self.allow_mixed_versions
-        )
+        return make_executor(self.study, self.options)
 
     def export(self) -> None:
         """Write the ranking and the report again, with what the directory holds now."""
@@ -83,8 +81,7 @@ def finished_study(
     overrides: Mapping[str, Any] | Iterable[str] = (),
     *,
     executor: Literal["serial", "ray"] | None = None,
-    address: str | None = None,
-    allow_mixed_versions: bool = False,
+    options: RunOptions = DEFAULTS,
 ) -> Iterator[FinishedStudy]:
     """Restore a finished study for computing and lock its directory."""
     with working_folder(path, new=False) as folder:
@@ -107,11 +104,11 @@ def finished_study(
                 folder
             )  # again, because another process may have written before the lock
             study = prepare_study(config, overrides, resumed=directory, tracked=False)
-            study = _with_executor(study, executor, address)
+            study = _with_executor(study, executor, options.address)
             record = resumed_record(study, result.stored.study)
             result.stored.check_finished(study, record)
-            check_resources(study, address)
-            yield FinishedStudy(result, study, record, address, allow_mixed_versions, lock)
+            check_resources(study, options.address)
+            yield FinishedStudy(result, study, record, options, lock)
 
 
 def _with_executor(
@@ -148,9 +145,7 @@ class Pieces:
     mixed: tuple[str, ...] = ()
 
 
-def run_pieces(
-    finished: FinishedStudy, work: Work, numbers: Sequence[int], listeners: Sequence[Listener] = ()
-) -> Pieces:
+def run_pieces(finished: FinishedStudy, work: Work, numbers: Sequence[int]) -> Pieces:
     """Compute the pieces of these numbers that the journal does not hold, and return all of these
     numbers.
 
@@ -172,7 +167,7 @@ def run_pieces(
         done = {line["number"] for line in lines[1:] if "value" in line}
         missing = [number for number in numbers if number not in done]
         if missing:
-            _compute(finished, work, missing, len(numbers), writer, listeners)
+            _compute(finished, work, missing, len(numbers), writer)
     pieces = read_pieces(work.folder, numbers)
     return replace(pieces, mixed=(*filter(None, [finished.other_versions]), *pieces.mixed))
 
@@ -220,9 +215,9 @@ def _compute(
     missing: Sequence[int],
     n_all: int,
     writer: LineWriter,
-    listeners: Sequence[Listener],
 ) -> None:
     """Compute pieces and write each to the journal as it ends."""
+    listeners = finished.options.listeners
     with ExitStack() as stack:
         stack.enter_context(sigterm_as_interrupt())
         for listener in listeners:

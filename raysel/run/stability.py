@@ -19,7 +19,7 @@ from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.split import set_parameters
 from raysel.numerics.rankings import bounded_top, descending_order, threshold_on_grid
 from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
-from raysel.run.launch import make_listeners
+from raysel.run.options import RunOptions
 from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_study, run_pieces
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener
@@ -159,15 +159,8 @@ def stability_selection(
     >>> found.thresholds()  # doctest: +SKIP
     """
     _check_numbers(subsamples, threshold)
-    listeners = make_listeners(progress)
-    with finished_study(
-        path,
-        config,
-        overrides,
-        executor=executor,
-        address=address,
-        allow_mixed_versions=allow_mixed_versions,
-    ) as finished:
+    options = RunOptions.of(address, allow_mixed_versions, progress)
+    with finished_study(path, config, overrides, executor=executor, options=options) as finished:
         result = finished.result
         n_best = result.ranking(top).n_selected  # raises where there is none, or not so many
         data = finished.study.dataset
@@ -179,7 +172,7 @@ def stability_selection(
             if bounded < n_best:
                 n_best, n_of_model = bounded, n_best
         check_halves(finished.study.dataset.y, finished.study.kept_whole)
-        pieces = run_pieces(finished, _work(finished, n_best), range(subsamples), listeners)
+        pieces = run_pieces(finished, _work(finished, n_best), range(subsamples))
         identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
         selection = count_selections(pieces, n_best, subsamples, constant, identity)
         selection = replace(selection, unit=_unit(finished.study), n_of_model=n_of_model).at(

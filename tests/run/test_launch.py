@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from small_studies import make_study, write_digits
@@ -12,6 +13,7 @@ from raysel.cli.plan import announce, describe
 from raysel.core.errors import ConfigError
 from raysel.run.definition import Comparison
 from raysel.run.launch import check_resources, cluster_address, joined, slots, with_known_executor
+from raysel.run.options import RunOptions
 
 
 @pytest.fixture
@@ -51,19 +53,21 @@ def test_auto_is_serial_where_all_fits_take_less_than_the_start_of_ray(
     study, tmp_path, monkeypatch
 ):
     auto, told = with_search(study, executor="auto"), []
+    hears = SimpleNamespace(message=told.append)
+    options = RunOptions(listeners=[hears])
     assert auto.executor == "ray"  # until the cost is known
-    assert with_known_executor(auto, "10.0.0.1:6379", told.append).executor == "ray"
-    assert with_known_executor(study, None, told.append) is study
+    assert (
+        with_known_executor(auto, RunOptions("10.0.0.1:6379", listeners=[hears])).executor == "ray"
+    )
+    assert with_known_executor(study, options) is study
     assert told == []
     monkeypatch.setattr("raysel.study.cost.RAY_SECONDS", 1e9)
-    small = with_known_executor(auto, None, told.append)
+    small = with_known_executor(auto, options)
     assert (small.executor, small.config.search.executor, slots(small).n) == ("serial", "auto", 1)
     assert re.search(r"auto is serial: all fits take about \d+ s, less than the", told.pop())
     assert " auto is serial: " in " ".join(describe(Comparison.of_study(auto)))
-    assert (
-        with_known_executor(with_search(auto, resources={"GPU": 1.0}), None, told.append).executor
-        == "ray"
-    )
+    on_gpu = with_search(auto, resources={"GPU": 1.0})
+    assert with_known_executor(on_gpu, options).executor == "ray"
     monkeypatch.setattr("raysel.study.cost.RAY_SECONDS", 0.0)
     assert " auto is ray: " in " ".join(announce(Comparison.of_study(auto), tmp_path, None))
 
@@ -76,7 +80,7 @@ def test_a_job_uses_its_cluster_and_local_this_machine(study, monkeypatch):
     assert cluster_address(study, "local") is None
     assert cluster_address(study, "10.0.0.2:6379") == "10.0.0.2:6379"
     assert cluster_address(with_search(study, executor="serial"), None) is None
-    with joined([with_search(study, executor="serial")], None) as nodes:
+    with joined([with_search(study, executor="serial")], RunOptions()) as nodes:
         assert nodes is None
 
 

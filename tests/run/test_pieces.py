@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from small_studies import Watcher
 
 from raysel.core.errors import DirectoryError, StudyError, UnfinishedStudyError
 from raysel.execution.serial import SerialExecutor
+from raysel.run.options import RunOptions
 from raysel.run.pieces import Work, finished_study, run_pieces
 from raysel.tracking.journal import read_journal
 from raysel.tracking.records import NodeRecord
@@ -39,7 +41,12 @@ def restored(digits_study):
 def run(restored, tmp_path):
     """The function that computes pieces in a new folder."""
     work = Work(tmp_path / "draws", partial(draw, 2.0), (draw,), {"scale": 2.0}, "draws")
-    return lambda numbers, listeners=(): run_pieces(restored, work, numbers, listeners)
+
+    def run(numbers, listeners=()):
+        told = replace(restored, options=RunOptions(listeners=listeners))
+        return run_pieces(told, work, numbers)
+
+    return run
 
 
 @pytest.fixture

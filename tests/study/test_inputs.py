@@ -47,7 +47,7 @@ def compared(raw, **members):
 
 def run_own(raw, folder, **samples):
     study = prepare_study(raw, **samples)
-    return runner.run(study, folder, make_executor(study, None), start_upload=NoUpload)
+    return runner.run(study, folder, make_executor(study), start_upload=NoUpload)
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def run(study: Study, folder: Path) -> dict[str, float]:
     seconds in the search.
     """
     phases = PhaseTimes()
-    course.run(study, folder / "study", make_executor(study, None), [phases], start_upload=None)
+    course.run(study, folder / "study", make_executor(study), [phases], start_upload=None)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"memory": memory, "search": phases.cpu["refitting the winners"] - phases.cpu[""]}
 

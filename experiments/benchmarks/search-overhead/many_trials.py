@@ -73,7 +73,7 @@ def run(folder: Path, trials: int, executor: str, *, resumed: bool) -> dict[str,
     """Run or resume a study in this process, without MLflow."""
     phases, started = PhaseTimes(), time.time()
     study = prepare_study(settings(folder, trials, executor))
-    used = make_executor(study, None)
+    used = make_executor(study)
     if resumed:
         course.resume(study, StudyDirectory(folder / "study"), used, [phases], start_upload=None)
     else:

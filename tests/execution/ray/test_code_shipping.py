@@ -59,6 +59,7 @@ from raysel.config import config_from_dict
 from raysel.core.errors import RayselError
 from raysel.execution import batches
 from raysel.run.launch import joined, make_executor, slots
+from raysel.run.options import RunOptions
 from raysel.study.definition import Study
 from raysel.testing.checks import run_by
 address, folder, file, *words = sys.argv[1:]
@@ -68,9 +69,9 @@ for word in words:
     mixed = word == "mixed"
     print(word)
     try:
-        with joined([study], address, allow_mixed_versions=mixed) as nodes:
+        with joined([study], RunOptions(address, mixed)) as nodes:
             print(slots(study, nodes))
-            executor = make_executor(study, address, allow_mixed_versions=mixed)
+            executor = make_executor(study, RunOptions(address, mixed))
             run_by(executor, study, Path(folder, word))
     except RayselError as error:
         print(type(error).__name__, error)

@@ -70,9 +70,7 @@ def test_where_ray_does_not_start_a_study_is_computed_in_this_process(tmp_path, 
     actual, output = [], []
     for study, name in zip(studies, ("ray", "serial"), strict=True):
         listener = MagicMock()
-        result = course.run(
-            study, tmp_path / name, make_executor(study, None), [listener], NoUpload
-        )
+        result = course.run(study, tmp_path / name, make_executor(study), [listener], NoUpload)
         output += [call.args[0] for call in listener.message.call_args_list]
         actual.append(
             [
@@ -87,7 +85,7 @@ def test_where_ray_does_not_start_a_study_is_computed_in_this_process(tmp_path, 
         "The study is computed in this process, one fit after the other, with the same numbers"
     )
     with pytest.warns(UserWarning, match="computed in this process"):
-        ends = list(make_executor(studies[0], None).run_tasks(lambda _, number: number**2, [2, 3]))
+        ends = list(make_executor(studies[0]).run_tasks(lambda _, number: number**2, [2, 3]))
     assert [end.value for end in ends] == [4, 9]
 
 

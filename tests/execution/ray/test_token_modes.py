@@ -20,6 +20,7 @@ from pathlib import Path
 from raysel.core.errors import RayselError
 from raysel.execution.ray.session import ray_session
 from raysel.run.launch import make_executor
+from raysel.run.options import RunOptions
 from raysel.testing.checks import run_by
 from small_studies import make_study
 for number, word in enumerate(sys.argv[1:]):
@@ -30,7 +31,8 @@ for number, word in enumerate(sys.argv[1:]):
     try:
         with ray_session(address, [study]):
             if address:
-                ended = run_by(make_executor(study, address), study, Path(f"study{number}"))
+                executor = make_executor(study, RunOptions(address))
+                ended = run_by(executor, study, Path(f"study{number}"))
                 trials = ended.trials.values()
                 folds = [fold for trial in trials for fold in trial["folds"].values()]
         print("done" if not any(fold["error"] for fold in folds) else folds, flush=True)
