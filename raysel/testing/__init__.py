@@ -1,5 +1,4 @@
-"""Conformance suites for methods, samplers, readers and executors, raysel's own and those of other
-packages.
+"""Conformance suites for methods, samplers and readers, raysel's own and those of other packages.
 
 Each suite is a generator of checks, a `Check` has a name and is called without arguments, and
 `parametrize` makes pytest's parameters of them. A package tests its method by three lines, in a
@@ -14,7 +13,6 @@ Without pytest: ``for check in estimator_checks("mine.methods.Lasso"): check()``
 """
 
 from raysel.testing.checks import Check, parametrize
-from raysel.testing.executors import executor_checks
 from raysel.testing.method_cases import MethodCase
 from raysel.testing.method_suite import estimator_checks
 from raysel.testing.readers import reader_checks
@@ -24,7 +22,6 @@ __all__ = [
     "Check",
     "MethodCase",
     "estimator_checks",
-    "executor_checks",
     "parametrize",
     "reader_checks",
     "sampler_checks",

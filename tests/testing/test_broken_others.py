@@ -1,10 +1,7 @@
-"""Each check of samplers, readers and executors fails on a subject that is broken as the check
-means.
-"""
+"""Each check of samplers and readers fails on a subject that is broken as the check means."""
 
 from __future__ import annotations
 
-import contextlib
 import random
 from dataclasses import replace
 
@@ -17,8 +14,7 @@ from raysel.data.formats.tables import read_table
 from raysel.data.layouts import Tensor
 from raysel.data.loading import save_dataset
 from raysel.evaluation.samplers import TPESampler
-from raysel.execution.serial import SerialExecutor
-from raysel.testing import executor_checks, reader_checks, sampler_checks
+from raysel.testing import reader_checks, sampler_checks
 
 
 class Outside(TPESampler):
@@ -89,45 +85,3 @@ def test_a_reader_that_takes_what_is_cut_short_is_found(monkeypatch):
         "empty_file",
         "another_kind",
     }
-
-
-class OtherNumbers(SerialExecutor):
-    def run_refits(self, winners):
-        for record, model in super().run_refits(winners):
-            yield replace(record, test_scores=[score / 2 for score in record.test_scores]), model
-
-
-class ForgetsWhatIsKept(SerialExecutor):
-    def run_trials(self, plan, log):
-        for record in plan.records:
-            log.record(record)
-        return super().run_trials(plan, log)
-
-
-class GoesOn(SerialExecutor):
-    def run_trials(self, plan, log):
-        with contextlib.suppress(KeyboardInterrupt):
-            super().run_trials(plan, log)
-        return False
-
-
-class EndsAtAnError(SerialExecutor):
-    def run_tasks(self, function, arguments, limit=None):
-        for end in super().run_tasks(function, arguments, limit):
-            if end.error:
-                return
-            yield end
-
-
-@pytest.mark.parametrize(
-    ("executor", "wanted"),
-    [
-        (OtherNumbers, "same_numbers[grid]"),
-        (ForgetsWhatIsKept, "resumed_anywhere[grid]"),
-        (GoesOn, "an_interrupt_leaves_whole_trials"),
-        (GoesOn, "a_time_budget_ends_the_search"),
-        (EndsAtAnError, "tasks_are_independent"),
-    ],
-)
-def test_a_broken_executor_is_found(executor, wanted):
-    assert failures(c for c in executor_checks("broken", executor) if wanted in c.name) == {wanted}

@@ -94,21 +94,10 @@ STUDIES: dict[str, dict[str, Any]] = {
 def executor_checks(
     name: str, make: MakeExecutor, studies: Mapping[str, Mapping[str, Any]] = STUDIES
 ) -> Iterator[Check]:
-    """Generate the checks of the conformance suite of an executor.
+    """Generate the checks of an executor, of the kinds "numbers", "resume", "end" and "interrupt".
 
-    Parameters
-    ----------
-    name : str
-        Name of the executor, the first part of the checks' names.
-    make : callable
-        Function that takes a study and returns a new executor of it.
-    studies : mapping of str to mapping, default=STUDIES
-        Configurations of the studies to run, by name, without the section ``dataset``.
-
-    Yields
-    ------
-    Check
-        Checks of the kinds "numbers", "resume", "end" and "interrupt".
+    `make` takes a study and returns a new executor of it; `studies` are configurations by name,
+    without the section ``dataset``.
     """
     for study, sections in studies.items():
         yield Check(
@@ -240,14 +229,18 @@ def _tasks_are_independent(make: MakeExecutor) -> None:
     """Every task ends once, with its value or its error, and one that fails does not end the
     others.
     """
+
+    def task(study: Study, number: int) -> float:  # not of the module, which workers cannot import
+        return float(np.asarray(study.dataset.X)[number, 0]) * (1 / (number - 4))
+
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), STUDIES["grid"])
         expected = {
             end.argument: (end.value, end.error)
-            for end in SerialExecutor(study).run_tasks(_task, range(9))
+            for end in SerialExecutor(study).run_tasks(task, range(9))
         }
         with make(study) as executor:
-            ends = list(executor.run_tasks(_task, range(9)))
+            ends = list(executor.run_tasks(task, range(9)))
     actual = {end.argument: (end.value, end.error) for end in ends}
     require(len(ends) == len(actual) == 9, f"9 tasks ended {len(ends)} times.")
     require(actual == expected, f"the tasks ended as {actual}, not {expected}.")
@@ -255,11 +248,6 @@ def _tasks_are_independent(make: MakeExecutor) -> None:
         actual[4] == (None, "ZeroDivisionError: division by zero"),
         f"a task that raises ended as {actual[4]}.",
     )
-
-
-def _task(study: Study, number: int) -> float:
-    """Return a number that depends on the data and the argument; 4 raises an error."""
-    return float(np.asarray(study.dataset.X)[number, 0]) * (1 / (number - 4))
 
 
 class _Interrupts:
