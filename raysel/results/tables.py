@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet
 
 from raysel.core.arrays import LabelArray
 from raysel.core.printing import csv_cell, escaped
-from raysel.data.formats.isolated import check_columnar
+from raysel.data.formats.isolated import isolated_table
 from raysel.evaluation.records import TrialRecord
 
 if TYPE_CHECKING:
@@ -99,18 +99,17 @@ def trace_table(records: Iterable[TrialRecord], labels: Sequence[str]) -> pa.Tab
 def read_numbers(
     path: Path, columns: Iterable[str], n_rows: Sequence[int]
 ) -> dict[str, LabelArray]:
-    """Read columns of one of some numbers of rows, after a process of its own has read the file
-    within its memory.
-    """
-    names = list(columns)
-    check_columnar(path)
-    with pa.parquet.ParquetFile(path) as file:
-        if file.metadata.num_rows not in n_rows:
-            raise ValueError(f"{path.name} has {file.metadata.num_rows} rows, not {n_rows[0]}")
-        for name in names:
-            position = file.schema_arrow.get_field_index(name)
-            kind = None if position < 0 else file.schema_arrow.field(position).type
-            if kind is None or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-                raise ValueError(f"{path.name} has no column {name} of numbers")
-        table = file.read(columns=names)
-    return {name: table[name].to_numpy() for name in names}
+    """Read columns of numbers of a Parquet file that has one of some numbers of rows."""
+    table = isolated_table(path)
+    if table.num_rows not in n_rows:
+        raise ValueError(f"{path.name} has {table.num_rows} rows, not {n_rows[0]}")
+    return {name: _numbers(table, name, path) for name in columns}
+
+
+def _numbers(table: Any, name: str, path: Path) -> LabelArray:
+    position = table.schema.get_field_index(name)
+    kind = None if position < 0 else table.schema.field(position).type
+    if kind is None or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise ValueError(f"{path.name} has no column {name} of numbers")
+    values: LabelArray = table[name].to_numpy()
+    return values

@@ -68,7 +68,7 @@ def _five_rows(here, monkeypatch):  # noqa: ARG001 - an empty working directory
     """Read five rows of the tables here at a time, fewer than the file keeps together; the last
     is read by itself.
     """
-    monkeypatch.setattr("raysel.data.formats.isolated_child._BATCH", 8 * 5 * (D + 2))
+    monkeypatch.setattr("raysel.data.formats.tables._BATCH", 8 * 5 * (D + 2))
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_batches_that_a_process_maps_are_those_in_memory(monkeypatch):
 def test_digits_from_save_dataset_are_those_in_memory(suffix, monkeypatch):
     digits = load_dataset("digits")
     save_dataset(digits, f"digits.{suffix}")
-    monkeypatch.setattr("raysel.data.formats.isolated_child._BATCH", 8 * 65 * 100)
+    monkeypatch.setattr("raysel.data.formats.tables._BATCH", 8 * 65 * 100)
     stored, data = both(f"digits.{suffix}")
     assert_same(stored, data)
     assert stored.content_hash == digits.content_hash

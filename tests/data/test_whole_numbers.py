@@ -94,7 +94,7 @@ def test_features_that_floats_round_are_named(start, suffix):
 @pytest.mark.parametrize("kind", [np.uint64, object])
 def test_features_in_their_file_are_named_as_those_in_memory(suffix, kind, monkeypatch):
     """The first rows that are read hold none, and others another column each."""
-    monkeypatch.setattr("raysel.data.formats.isolated_child._BATCH", 8 * 5 * 5)
+    monkeypatch.setattr("raysel.data.formats.tables._BATCH", 8 * 5 * 5)
     large = [Decimal(2**63 + 2 * i) if kind is object else 2**63 + 2 * i for i in range(N)]
     first = pd.Series([0] * 8 + large[8:16] + [0] * 8, dtype=kind)
     second = pd.Series([0] * 16 + large[16:], dtype=kind)
@@ -109,7 +109,7 @@ def test_features_in_their_file_are_named_as_those_in_memory(suffix, kind, monke
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 def test_tensors_in_their_file_are_named_as_those_in_memory(suffix, monkeypatch):
-    monkeypatch.setattr("raysel.data.formats.isolated_child._BATCH", 8 * 5 * 5)
+    monkeypatch.setattr("raysel.data.formats.tables._BATCH", 8 * 5 * 5)
     values = np.zeros((N, 2, 2), dtype=np.int64)
     values[-1] = 2**62 + 1
     cells = pa.FixedShapeTensorArray.from_numpy_ndarray(values)
@@ -124,7 +124,7 @@ def test_tensors_in_their_file_are_named_as_those_in_memory(suffix, monkeypatch)
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 @pytest.mark.parametrize("start", STARTS)
 def test_labels_and_groups_of_a_file_are_those_in_memory(suffix, start, monkeypatch):
-    monkeypatch.setattr("raysel.data.formats.isolated_child._BATCH", 8 * 5 * 5)
+    monkeypatch.setattr("raysel.data.formats.tables._BATCH", 8 * 5 * 5)
     values = [Decimal(start + i % 12) for i in range(N)]
     columns = {"y": values, "group": values[::-1], "a": X[:, 0]}
     table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)

@@ -163,7 +163,7 @@ def is_mapped(path: Path) -> bool:
 def test_a_file_that_is_cut_while_it_is_read_raises_an_error(tmp_path, monkeypatch, largest):
     """Batches of more bytes than ``largest`` are mapped, by a process that ends of it."""
     monkeypatch.setattr("raysel.data.formats.tables._READ_WHOLE", largest)
-    monkeypatch.setattr("raysel.data.formats.isolated_child._BATCH", 8 * 20_000)
+    monkeypatch.setattr("raysel.data.formats.tables._BATCH", 8 * 20_000)
     path = tmp_path / "long.arrow"
     batch = pa.record_batch({"x": np.zeros(50_000), "y": np.arange(50_000) % 2})
     with pa.ipc.new_file(path, batch.schema) as writer:

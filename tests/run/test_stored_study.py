@@ -27,7 +27,7 @@ NATIVE = {"estimator": "native"}
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     """Read a Parquet file of the digits 50 rows at a time."""
-    monkeypatch.setattr("raysel.data.formats.isolated_child._BATCH", 8 * 65 * 50)
+    monkeypatch.setattr("raysel.data.formats.tables._BATCH", 8 * 65 * 50)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,4 @@
-"""Files read by a process of its own, because damaged ones crash a library, or have it take any
-memory or time.
-"""
+"""Files read by a process of its own: damaged ones crash a library, or take any memory or time."""
 
 from __future__ import annotations
 
@@ -14,52 +12,72 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 
-from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.core.machine import MAX_DATA_BYTES, check_data_bytes, format_bytes, max_data_bytes
 from raysel.data.formats.files import ArrayFile
 
 _SCRIPT = Path(__file__).with_name("isolated_child.py")
-_MAPPED = Path(__file__).with_name("mapped_child.py")
 #: Processor time for a file in seconds, and seconds more for each byte: 20 to 200 times what valid
 #: files take.
 _SECONDS, _SECONDS_PER_BYTE = 20, 2e-7
 #: Of a table that is too large for the memory.
 _REMEDY = " Its samples may stay in the file: dataset.in_memory: false."
 
+#: What is raised where the process ends within an answer.
+_CUT = (EOFError, OSError, pa.ArrowException)
+#: What the process answers, and the array or table that it read.
+_Answer = tuple[dict[str, Any], Any]
 
-def check_columnar(path: Path) -> None:
-    """Have a Parquet or Arrow file decoded under a limit of memory, and check what its table
-    takes.
+
+def isolated_table(path: Path) -> Any:
+    """Read a Parquet or Arrow file whole, under a limit of memory."""
+    answer, table = _READER.ask(_request(path, "table"))
+    _check(answer, path, _REMEDY)
+    return table
+
+
+class IsolatedBatches:
+    """Batches of a Parquet or Arrow file, read one after the other under a limit of memory.
+
+    An Arrow file is mapped to memory by the process that reads it: if the file is cut short
+    meanwhile, that process ends, which is an error here.
+
+    Parameters
+    ----------
+    path : Path
+        File.
+    n_bytes : int
+        Bytes of numbers to which the batches of the file are cut.
+
+    Attributes
+    ----------
+    largest : int
+        Bytes of the largest batch of the file, after all were read.
     """
-    _request("table", path)
 
+    def __init__(self, path: Path, n_bytes: int) -> None:
+        self.path, self.n_bytes = path, n_bytes
+        self.largest = 0
 
-def check_batches(path: Path) -> int:
-    """Have a Parquet or Arrow file decoded batch by batch under a limit of memory, and check what a
-    batch takes.
-
-    Return the bytes of its largest batch.
-    """
-    return int(_request("batches", path)[0]["largest"])
-
-
-def mapped_batches(path: Path, rows: int) -> Iterator[Any]:
-    """Have an Arrow file mapped to memory, and read its rows in batches of so many; an error if
-    it is cut meanwhile.
-    """
-    command = [sys.executable, "-P", str(_MAPPED), str(path), str(rows)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-        yield from pa.ipc.open_stream(child.stdout)
-        if (
-            status := child.wait()
-        ):  # the stream of a process that ends early may end between two batches
-            raise ValueError(f"the process that read it ended early, with status {status}")
+    def __iter__(self) -> Iterator[Any]:
+        with _Child() as child:
+            child.send(_request(self.path, "batches", n_bytes=self.n_bytes))
+            child.stdin.close()
+            try:
+                answer = _read_line(child.stdout)
+                if "stream" in answer:
+                    yield from pa.ipc.open_stream(child.stdout)
+                    answer = _read_line(child.stdout)
+            except _CUT as error:
+                child.close()
+                raise _ended_early(child.wait()) from error
+        _check(answer, self.path)
+        self.largest = answer["largest"]
 
 
 def isolated_arrays(path: Path, kind: str) -> ArrayFile:
@@ -74,41 +92,73 @@ def isolated_arrays(path: Path, kind: str) -> ArrayFile:
             f"{path} is an HDF5 file (as MATLAB 7.3 files are), which needs h5py: pip install"
             " 'raysel[hdf5]'."
         )
-    answer, _ = _request(kind, path)
-    return ArrayFile(tuple(answer["names"]), lambda name: _request(kind, path, name)[1])
+
+    def read(name: str | None) -> _Answer:
+        answer, array = _READER.ask(_request(path, kind, name=name))
+        _check(answer, path)
+        return answer, array
+
+    return ArrayFile(tuple(read(None)[0]["names"]), lambda name: read(name)[1])
 
 
-def _request(
-    kind: str, path: Path, name: str | None = None
-) -> tuple[dict[str, Any], LabelArray | None]:
-    """Have a file read, or one of its arrays; errors are raised."""
+def _request(path: Path, kind: str, **options: Any) -> dict[str, Any]:
+    """Make the request to read a file, with the limits of its processor time and memory."""
     limit = max_data_bytes()
-    # A small file of a table may unpack to as much as is allowed.
-    size = path.stat().st_size + (limit if kind in ("table", "batches") else 0)
-    seconds = round(_SECONDS + _SECONDS_PER_BYTE * size)
-    answer, array = _READER.ask(
-        {
-            "kind": kind,
-            "path": str(path.absolute()),
-            "name": name,
-            "seconds": seconds,
-            "limit": limit,
-        }
-    )
+    size = path.stat().st_size
+    if kind in ("table", "batches"):  # a small file may unpack to as much as is allowed
+        size += limit
+    return {
+        "kind": kind,
+        "path": str(path.absolute()),
+        "seconds": round(_SECONDS + _SECONDS_PER_BYTE * size),
+        "limit": limit,
+        **options,
+    }
+
+
+def _check(answer: dict[str, Any], path: Path, remedy: str = "") -> None:
+    """Raise the error that an answer tells."""
     if "memory" in answer:
         raise DataError(
-            f"{path} takes more memory to read than the limit of {format_bytes(limit)} for its"
-            " content allows: it is too large, damaged or an attack. If you trust it, set the"
-            f" environment variable {MAX_DATA_BYTES} to more."
+            f"{path} takes more memory to read than the limit of"
+            f" {format_bytes(max_data_bytes())} for its content allows: it is too large, damaged or"
+            " an attack. If you trust it, set the environment variable"
+            f" {MAX_DATA_BYTES} to more."
         )
     if "claimed" in answer:
-        remedy = _REMEDY if kind == "table" else ""
         check_data_bytes(path, answer["claimed"], answer["what"], remedy)
     if "refused" in answer:
         raise DataError(f"{path}: {answer['refused']}.")
     if "error" in answer:
         raise ValueError(answer["error"])
-    return answer, array
+
+
+class _Child(subprocess.Popen[bytes]):
+    """A process that reads files, and the pipes to it."""
+
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+
+    def __init__(self) -> None:
+        # -P: the script's own folder is not searched for modules.
+        # Other pools of memory reserve address space, which counts as used.
+        super().__init__(
+            [sys.executable, "-P", str(_SCRIPT)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
+        )
+
+    def send(self, request: dict[str, Any]) -> None:
+        self.stdin.write(json.dumps(request).encode() + b"\n")
+        self.stdin.flush()
+
+    def close(self) -> None:
+        """Close this process's ends of the pipes."""
+        for pipe in (self.stdin, self.stdout):
+            with suppress(BrokenPipeError):
+                pipe.close()
 
 
 class _Reader:
@@ -116,56 +166,64 @@ class _Reader:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: _Child | None = None
         os.register_at_fork(after_in_child=self._forget)  # a fork shares the pipes
         atexit.register(self._end)
 
-    def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], LabelArray | None]:
-        """Return the answer to a request, with its array; raise ValueError if the process
-        crashed or took too long.
-        """
+    def ask(self, request: dict[str, Any]) -> _Answer:
+        """Return the answer to a request; ValueError if the process crashed or took too long."""
         with self._lock:
             while True:
-                child = self._child = self._child or _started()
-                assert child.stdin is not None and child.stdout is not None  # noqa: PT018, S101 - both are pipes
-                with suppress(BrokenPipeError):
-                    child.stdin.write(json.dumps(request).encode() + b"\n")
-                    child.stdin.flush()
-                    if line := child.stdout.readline():
-                        answer: dict[str, Any] = json.loads(line)
-                        if "dtype" not in answer:
-                            return answer, None
-                        array = np.empty(answer["shape"], answer["dtype"])
-                        buffer = array.reshape(-1).view(np.uint8).data
-                        n_read = child.stdout.readinto(buffer)  # type: ignore[attr-defined]
-                        if n_read == array.nbytes:
-                            return answer, array
-                self._forget()
-                if status := child.wait():
-                    raise ValueError(f"the process that read it ended early, with status {status}")
+                child = self._child = self._child or _Child()
+                try:
+                    child.send(request)
+                    return _receive(child.stdout)
+                except _CUT as error:
+                    self._forget()
+                    if status := child.wait():
+                        raise _ended_early(status) from error
+                    if not isinstance(error, EOFError | BrokenPipeError):
+                        raise
+                except BaseException:  # an answer that was not read would be taken for the next
+                    self._forget()
+                    child.kill()
+                    child.wait()
+                    raise
 
     def _forget(self) -> None:
-        """Close this process's ends of the pipes."""
         child, self._child = self._child, None
-        for pipe in (child.stdin, child.stdout) if child else ():
-            with suppress(BrokenPipeError):
-                pipe.close()  # type: ignore[union-attr]
+        if child is not None:
+            child.close()
 
     def _end(self) -> None:
         if self._child is not None:
             self._child.communicate()
 
 
-def _started() -> subprocess.Popen[bytes]:
-    # -P: the script's own folder is not searched for modules.
-    # Other pools of memory reserve address space, which counts as used.
-    return subprocess.Popen(
-        [sys.executable, "-P", str(_SCRIPT)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
-    )
+def _receive(pipe: Any) -> _Answer:
+    """Receive an answer, and the array or the table that it announces."""
+    answer = _read_line(pipe)
+    if "stream" in answer:
+        table = pa.ipc.open_stream(pipe).read_all()
+        return _read_line(pipe), table
+    if "dtype" not in answer:
+        return answer, None
+    array = np.empty(answer["shape"], answer["dtype"])
+    if pipe.readinto(array.reshape(-1).view(np.uint8).data) < array.nbytes:
+        raise EOFError
+    return answer, array
+
+
+def _read_line(pipe: Any) -> dict[str, Any]:
+    line = pipe.readline()
+    if not line.endswith(b"\n"):
+        raise EOFError
+    answer: dict[str, Any] = json.loads(line)
+    return answer
+
+
+def _ended_early(status: int) -> ValueError:
+    return ValueError(f"the process that read it ended early, with status {status}")
 
 
 _READER = _Reader()

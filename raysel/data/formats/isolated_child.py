@@ -1,10 +1,12 @@
-"""Process that reads files by libraries which a damaged file may crash; a script that imports
-nothing of raysel.
+"""Process that reads files by libraries that damaged files crash; it imports nothing of raysel.
 
 The HDF5 library crashes, or never returns, on some damaged files, and SciPy uses codes of a MATLAB
 file as an index without a check. A few bytes of a Parquet or Arrow file can stand for billions of
-values, which only decoding shows. Each file is read under limits of memory and of processor time. A
-request is a line of JSON; so is the answer, followed by the bytes of the array that was asked for.
+values, which only decoding shows. An Arrow file that is mapped to memory and cut short ends this
+process alone. Each file is read under limits of memory and of processor time.
+
+A request is a line of JSON; so is the answer, followed by the bytes of the array that was asked
+for. A table is a line, a stream of Arrow IPC, and a line with the answer, which may be an error.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,10 @@ class RefusedError(Exception):
 
 def check_size(n_values: int, size: int, what: str, limit: int) -> None:
     """Raise RefusedError if values of ``size`` bytes are more than the limit."""
-    claimed = int(n_values) * max(size, _NUMBER)
+    _check_bytes(int(n_values) * max(size, _NUMBER), what, limit)
+
+
+def _check_bytes(claimed: int, what: str, limit: int) -> None:
     if claimed > limit:
         raise RefusedError(claimed=claimed, what=what)
 
@@ -56,7 +61,7 @@ _OF_MATLAB = ("#refs#", "#subsystem#")
 _CELLS = "is a cell array or a struct; save it as a matrix of numbers"
 
 
-def read_hdf5(path: str, name: str | None, limit: int) -> dict[str, Any] | np.ndarray:
+def read_hdf5(path: str, limit: int, name: str | None) -> dict[str, Any] | np.ndarray:
     """Names of the arrays of an HDF5 file, or one of them."""
     import h5py  # noqa: PLC0415 - a library is loaded for its own files only
 
@@ -188,7 +193,7 @@ def _text(codes: np.ndarray) -> np.ndarray:
 # Arrays of MATLAB files of version 7 or older
 
 
-def read_mat(path: str, name: str | None, limit: int) -> dict[str, Any] | np.ndarray:
+def read_mat(path: str, limit: int, name: str | None) -> dict[str, Any] | np.ndarray:
     """Names of the variables of a MATLAB file, or one of them if it is a matrix."""
     from scipy import io, sparse  # noqa: PLC0415 - as above
 
@@ -227,7 +232,7 @@ def _dense(matrix: Any, name: str, limit: int) -> np.ndarray:
     return np.asarray(matrix.toarray())
 
 
-# Size of Parquet and Arrow files
+# Parquet and Arrow files
 
 #: Memory that a column takes besides its values, measured with tables of 100,000 columns, and a
 #: row, as its label.
@@ -236,52 +241,52 @@ _COLUMN, _ROW = 24 * 2**10, 24
 _MAPPED = 2**20
 
 
-def table_size(path: str, name: None, limit: int) -> dict[str, Any]:  # noqa: ARG001 - has no arrays
-    """Read a Parquet or Arrow file, and say what its table takes."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
-    import pyarrow.parquet  # noqa: PLC0415
-
-    if path.lower().endswith(".parquet"):
-        with pa.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
-            n_rows, n_columns = file.metadata.num_rows, len(file.schema_arrow.names)
-            claimed = _claimed_bytes(file.schema_arrow, n_rows)
-            if claimed <= limit:
-                claimed = _table_bytes(file.read(use_threads=False))
-    else:
-        _refuse_stream(path)
-        table = pa.ipc.open_file(pa.memory_map(path)).read_all()
-        table.validate(full=True)
-        n_rows, n_columns = table.shape
-        claimed = _table_bytes(table)
-    return {"claimed": claimed, "what": f"its table of {n_rows} rows and {n_columns} columns"}
+def write_table(path: str, limit: int) -> dict[str, Any]:
+    """Read a Parquet or Arrow file whole, check what its table takes, and write it."""
+    with _opened(path) as file:
+        if _is_parquet(path):
+            shape = file.metadata.num_rows, len(file.schema_arrow.names)
+            _check_table(_claimed_bytes(file.schema_arrow, shape[0]), shape, limit)
+            table = file.read(use_threads=False)
+        else:
+            table = file.read_all()
+    table.validate(full=True)
+    _check_table(_table_bytes(table), table.shape, limit)
+    with _stream(table.schema) as stream:
+        stream.write_table(table)
+    return {}
 
 
-def table_batches(path: str, name: None, limit: int) -> dict[str, Any]:  # noqa: ARG001 - has no arrays
-    """Read a Parquet or Arrow file batch by batch, and say what the largest takes."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
-    import pyarrow.parquet  # noqa: PLC0415
-
-    claimed = largest = 0
-    if path.lower().endswith(".parquet"):
-        with pa.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
-            rows = batch_rows(file.schema_arrow)
-            for batch in file.iter_batches(rows, use_threads=False):
+def write_batches(path: str, limit: int, n_bytes: int) -> dict[str, Any]:
+    """Read a Parquet or Arrow file batch by batch, and write rows of about so many bytes each."""
+    largest = 0
+    with _opened(path) as file:
+        schema = file.schema_arrow if _is_parquet(path) else file.schema
+        rows = batch_rows(schema, n_bytes)
+        with _stream(schema) as stream:
+            for batch in _batches(path, file, rows):
                 batch.validate(full=True)
-                claimed = max(claimed, batch.nbytes)
-                if claimed > limit:
-                    break
-    else:
-        _refuse_stream(path)
-        with pa.ipc.open_file(pa.memory_map(path)) as file:
-            for i in range(file.num_record_batches):
-                batch = file.get_batch(i)
-                batch.validate(full=True)
+                if _is_parquet(path) or _takes_memory():
+                    _check_bytes(batch.nbytes, "one of its batches of rows", limit)
                 largest = max(largest, batch.nbytes)
-                if (
-                    pa.total_allocated_bytes() > _MAPPED
-                ):  # compressed, so that a batch is read as a whole
-                    claimed = max(claimed, batch.nbytes)
-    return {"claimed": claimed, "what": "one of its batches of rows", "largest": largest}
+                for start in range(0, len(batch), rows):
+                    stream.write_batch(batch.slice(start, rows))
+    return {"largest": largest}
+
+
+def _is_parquet(path: str) -> bool:
+    return path.lower().endswith(".parquet")
+
+
+def _opened(path: str) -> Any:
+    """Open a Parquet or Arrow file, mapped to memory."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.parquet  # noqa: PLC0415
+
+    if _is_parquet(path):
+        return pa.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True)
+    _refuse_stream(path)
+    return pa.ipc.open_file(pa.memory_map(path))
 
 
 def _refuse_stream(path: str) -> None:
@@ -296,13 +301,36 @@ def _refuse_stream(path: str) -> None:
             )
 
 
-#: Bytes of the values of a batch, counted in double precision.
-_BATCH = 2**24
+def _batches(path: str, file: Any, rows: int) -> Iterator[Any]:
+    """Read a Parquet file by so many rows, or the batches of an Arrow file as they are."""
+    if _is_parquet(path):
+        yield from file.iter_batches(rows, use_threads=False)
+    else:
+        yield from map(file.get_batch, range(file.num_record_batches))
 
 
-def batch_rows(schema: Any) -> int:
-    """Return how many rows of a table are read at a time."""
-    return max(1, _BATCH // (_NUMBER * sum(_width(kind) for kind in schema.types)))
+def _takes_memory() -> bool:
+    """Return whether batches of a mapped file take memory of their own, as compressed ones do."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return bool(pa.total_allocated_bytes() > _MAPPED)
+
+
+def _stream(schema: Any) -> Any:
+    """Announce a stream of batches, and open it."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    sys.stdout.buffer.write(json.dumps({"stream": True}).encode() + b"\n")
+    return pa.ipc.new_stream(sys.stdout.buffer, schema)
+
+
+def batch_rows(schema: Any, n_bytes: int) -> int:
+    """Return how many rows take so many bytes, where numbers count in double precision."""
+    return max(1, n_bytes // (_NUMBER * sum(map(_width, schema.types))))
+
+
+def _check_table(claimed: int, shape: tuple[int, int], limit: int) -> None:
+    _check_bytes(claimed, f"its table of {shape[0]} rows and {shape[1]} columns", limit)
 
 
 def _claimed_bytes(schema: Any, n_rows: int) -> int:
@@ -342,13 +370,13 @@ def _width(kind: Any) -> int:
 _KINDS: dict[str, tuple[Callable[[], object], Callable[..., Any], int]] = {
     "hdf5": (lambda: importlib.import_module("h5py"), read_hdf5, 3),
     "mat": (lambda: importlib.import_module("scipy.io"), read_mat, 3),
-    "table": (lambda: importlib.import_module("pyarrow.parquet"), table_size, 2),
-    "batches": (lambda: importlib.import_module("pyarrow.parquet"), table_batches, 2),
+    "table": (lambda: importlib.import_module("pyarrow.parquet"), write_table, 2),
+    "batches": (lambda: importlib.import_module("pyarrow.parquet"), write_batches, 2),
 }
 
 
 def _answer(
-    kind: str, path: str, name: str | None, seconds: int, limit: int
+    kind: str, path: str, *, seconds: int, limit: int, **options: Any
 ) -> dict[str, Any] | np.ndarray:
     """Read a file under limits of processor time in seconds and of bytes of memory."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -362,11 +390,11 @@ def _answer(
             resource.RLIMIT_CPU, (round(time.process_time()) + seconds, resource.RLIM_INFINITY)
         )
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-        content: dict[str, Any] | np.ndarray = read(path, name, limit)
+        content: dict[str, Any] | np.ndarray = read(path, limit, **options)
         if isinstance(content, dict):
             return content
         if content.dtype.kind not in "biufcSU":
-            raise TypeError(f"{name} holds values of type {content.dtype}")
+            raise TypeError(f"{options['name']} holds values of type {content.dtype}")
         return np.ascontiguousarray(content)
     except RefusedError as error:
         return error.answer

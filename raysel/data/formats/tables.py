@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,41 +19,32 @@ from raysel.core.machine import max_data_bytes
 from raysel.data.formats.columns import prepared, text_among_numbers
 from raysel.data.formats.compressed import data_suffix
 from raysel.data.formats.files import RawData, ReadOptions, reading
-from raysel.data.formats.isolated import check_batches, check_columnar, mapped_batches
+from raysel.data.formats.isolated import IsolatedBatches, isolated_table
 from raysel.data.formats.isolated_child import batch_rows
 from raysel.data.formats.table_contents import has_tensors, raw_data
 from raysel.data.formats.text_tables import text_table
 from raysel.data.layouts import Tensor
 from raysel.data.stored_samples import StoredSamples
 
-#: Bytes up to which a batch of an Arrow file that stays on the disk is read as a whole.
+#: Bytes of the numbers, in double precision, that are read at a time of a file that stays on the
+#: disk.
+_BATCH = 2**24
+#: Bytes up to which a batch of such an Arrow file is read as a whole.
 _READ_WHOLE = 2**28
 
 #: An Arrow table, and phrases on what was recognised.
 _Opened: TypeAlias = tuple[Any, tuple[str, ...]]
 
 
-def _parquet_table(path: Path, _: ReadOptions) -> _Opened:
-    check_columnar(path)
-    with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-        return file.read(), ()
-
-
-def _arrow_table(path: Path, _: ReadOptions) -> _Opened:
-    """Read an Arrow IPC file (Feather version 2).
-
-    A file that is mapped to memory and cut short ends the process by SIGBUS, where one that is read
-    raises an error.
-    """
-    check_columnar(path)
-    return pa.ipc.open_file(pa.OSFile(str(path))).read_all(), ()
+def _columnar_table(path: Path, _: ReadOptions) -> _Opened:
+    return isolated_table(path), ()
 
 
 #: Kind of the file, for messages, and the function that opens it, by suffix.
 _KINDS: dict[str, tuple[str, Callable[[Path, ReadOptions], _Opened]]] = {
     **dict.fromkeys((".csv", ".tsv", ".txt", ".data"), ("a text table", text_table)),
-    ".parquet": ("a Parquet file", _parquet_table),
-    **dict.fromkeys((".arrow", ".feather"), ("an Arrow IPC file", _arrow_table)),
+    ".parquet": ("a Parquet file", _columnar_table),
+    **dict.fromkeys((".arrow", ".feather"), ("an Arrow IPC file", _columnar_table)),
 }
 
 #: Suffixes of the files that hold a table.
@@ -100,7 +91,8 @@ class TableRows:
         """Read consecutive rows until all are read; a file that changes meanwhile raises
         StorageError.
         """
-        contents = (raw for _, raw in _contents(self.path, self.options, mapped=self.mapped))
+        batches = IsolatedBatches(self.path, _BATCH) if self.mapped else _batches(self.path)
+        contents = (raw for _, raw in _contents(self.path, self.options, batches))
         while True:
             try:
                 self._check_unchanged()
@@ -136,11 +128,11 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
             f" label out of {path}."
         )
     with reading(path, _KINDS[data_suffix(path)][0]):
-        mapped = check_batches(path) > min(_READ_WHOLE, max_data_bytes())
+        batches = IsolatedBatches(path, _BATCH)
         first: RawData | None = None
         beside: list[Any] = []
         rounded: set[str] = set()
-        for table, raw in _contents(path, options, mapped=mapped):
+        for table, raw in _contents(path, options, batches):
             first = first or replace(raw, X=np.empty((0, *raw.X.shape[1:])))
             beside.append(_beside_features(table, raw, options))
             rounded.update(raw.rounded)
@@ -148,6 +140,7 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
             raise DataError(f"{path} holds no rows: give a file with one for each sample.")
         known = replace(options, drop=tuple(first.places))
         read = raw_data(pa.concat_tables(beside), known, str(path))
+        mapped = batches.largest > min(_READ_WHOLE, max_data_bytes())
         sides = first.X.shape[1:]
         shape = (len(read.y), int(np.prod(sides)))
         source = TableRows(path.absolute(), options, shape, _written(path), mapped)
@@ -178,11 +171,13 @@ def _written(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _contents(path: Path, options: ReadOptions, *, mapped: bool) -> Iterator[tuple[Any, RawData]]:
+def _contents(
+    path: Path, options: ReadOptions, batches: Iterable[Any]
+) -> Iterator[tuple[Any, RawData]]:
     """Read consecutive rows of a file: their table, and its content."""
     n_read = 0
     with reading(path, _KINDS[data_suffix(path)][0]):
-        for batch in _batches(path, mapped=mapped):
+        for batch in batches:
             try:
                 table, renamed = prepared(pa.Table.from_batches([batch]))
                 raw = raw_data(table, options, str(path), renamed)
@@ -202,16 +197,14 @@ def _contents(path: Path, options: ReadOptions, *, mapped: bool) -> Iterator[tup
             yield table, raw
 
 
-def _batches(path: Path, *, mapped: bool) -> Iterator[Any]:
+def _batches(path: Path) -> Iterator[Any]:
+    """Read consecutive rows of a file that was read by a process of its own before."""
     if data_suffix(path) == ".parquet":
         with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-            yield from file.iter_batches(batch_rows(file.schema_arrow), use_threads=False)
+            yield from file.iter_batches(batch_rows(file.schema_arrow, _BATCH), use_threads=False)
         return
     with pa.ipc.open_file(pa.OSFile(str(path))) as file:
-        rows = batch_rows(file.schema)
-        if mapped:
-            yield from mapped_batches(path, rows)
-            return
+        rows = batch_rows(file.schema, _BATCH)
         for i in range(file.num_record_batches):
             batch = file.get_batch(i)
             yield from (batch.slice(start, rows) for start in range(0, len(batch), rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from raysel.data.loading import load_dataset, save_dataset
 
 pytestmark = pytest.mark.usefixtures("here")
 ROOT = Path(__file__).parents[3]
+SCRIPT = isolated._SCRIPT
 X, Y = np.random.default_rng(0).normal(size=(10, 10**4)), np.arange(10) % 2
 
 
@@ -39,6 +41,15 @@ def write(path: Path) -> Path:
         case _:
             save_dataset(Dataset(X=X, y=Y, layout=Tensor((10**4,)), name="t"), path)
     return path
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """Program that stands for the process that reads."""
+    script = tmp_path / "script.py"
+    monkeypatch.setattr(isolated, "_SCRIPT", script)
+    monkeypatch.setattr(isolated, "_READER", isolated._Reader())
+    return script
 
 
 def test_large_arrays_of_all_kinds_are_read_by_several_threads_in_turn():
@@ -71,16 +82,67 @@ def test_a_relative_path_is_that_of_the_working_directory(tmp_path, monkeypatch)
 )
 @pytest.mark.parametrize("suffix", [".h5", ".mat", ".parquet"])
 def test_a_file_that_crashes_or_never_leaves_the_library_is_refused(
-    tmp_path, monkeypatch, suffix, program, status
+    stand_in, suffix, program, status
 ):
     """What stands for the process that reads is ended by a signal, or by the limit of its
     processor time.
     """
-    path, script = write(tmp_path / f"a{suffix}"), tmp_path / "script.py"
-    monkeypatch.setattr(isolated, "_SCRIPT", script)
-    monkeypatch.setattr(isolated, "_READER", isolated._Reader())
-    script.write_text(program)
+    path = write(Path(f"a{suffix}"))
+    stand_in.write_text(program)
     refused(path, path.name, "cannot be read as a", f"ended early, with status {status}")
+
+
+#: Stands for the process that reads: sends bytes of a stream, and an answer.
+SENDS = """
+import os, sys
+sys.stdin.readline()
+pipe = sys.stdout.buffer
+pipe.write(b'{"stream": true}\\n' + bytes.fromhex("STREAM"))
+pipe.flush()
+END
+pipe.write(b'{"largest": 64}\\n')
+"""
+
+
+def other_table() -> bytes:
+    """Stream of a table that no file here holds."""
+    table = pa.table({"a": [1.0, 2.0, 3.0, 4.0], "y": [0, 1, 0, 1]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_table_is_what_the_process_hands_over(stand_in, in_memory):
+    """The file is read once: what it holds does not matter any more."""
+    path = write(Path("t.parquet"))
+    stand_in.write_text(SENDS.replace("STREAM", other_table().hex()).replace("END", ""))
+    data = load_dataset(path, in_memory=in_memory)
+    np.testing.assert_array_equal(data.y, [0, 1, 0, 1])
+    assert data.n_features == 1
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_half_a_table_is_refused(stand_in, in_memory):
+    half = other_table()[:-60].hex()
+    stand_in.write_text(SENDS.replace("STREAM", half).replace("END", "os.kill(os.getpid(), 11)"))
+    path = write(Path("t.parquet"))
+    refused(path, path.name, "ended early, with status -11", in_memory=in_memory)
+
+
+def test_an_answer_that_was_not_waited_for_is_not_taken_for_the_next(stand_in, monkeypatch):
+    path = write(Path("t.parquet"))
+    stand_in.write_text('import time; input(); time.sleep(0.5); print(\'{"error": "late"}\')')
+    former = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            load_dataset(path)
+    finally:
+        signal.signal(signal.SIGALRM, former)
+    monkeypatch.setattr(isolated, "_SCRIPT", SCRIPT)
+    np.testing.assert_array_equal(load_dataset(path).X, X)
 
 
 #: Reads a file, ends the process that looks at such files first, and reads it again.
