@@ -52,7 +52,7 @@ def heat_kernel_laplacian(X: FloatArray, n_neighbors: int) -> csr_array:
 LEAST_DEVIATION = 1e-8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PreparedGLSPFS:
     """Standardised training set and the graph's Laplacian, in n_rows = min(n_samples, features
     used) coordinates.
@@ -151,7 +151,17 @@ class _PreservedStructure(IterativeEstimator, Selector):
         else:
             reduced = laplacian.toarray()
         return PreparedGLSPFS(
-            rows, T, reduced, len(X), used, mean, deviation, shares, classes, sparsity_max, total
+            X=rows,
+            T=T,
+            laplacian=reduced,
+            n_samples=len(X),
+            used=used,
+            mean=mean,
+            deviation=deviation,
+            shares=shares,
+            classes=classes,
+            sparsity_max=sparsity_max,
+            total=total,
         )
 
     def is_zero_solution(self, prepared: PreparedGLSPFS) -> bool:

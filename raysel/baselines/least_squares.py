@@ -256,7 +256,7 @@ class BilinearRegressor(_Bilinear, TensorRegressor):
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PreparedLeastSquares:
     """Singular value decomposition P diag(s) Q' of the centred samples, and the signs in it."""
 
@@ -362,15 +362,15 @@ class _SharedSubspace(OneShotEstimator, Selector):
         left = vectors if dual else (centred @ vectors) / s
         right = np.empty((0, len(s))) if dual else vectors
         return PreparedLeastSquares(
-            target,
-            Y,
-            sign_means,
-            mean,
-            values / n,
-            left,
-            dual,
-            right,
-            (s / n)[:, None] * (left.T @ Y),
+            target=target,
+            signs=Y,
+            sign_means=sign_means,
+            mean=mean,
+            squares=values / n,
+            left=left,
+            dual=dual,
+            right=right,
+            rotated=(s / n)[:, None] * (left.T @ Y),
         )
 
     def _updates(

@@ -237,7 +237,7 @@ def _spatial_median(counts: IntArray) -> FloatArray:
     return b
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PreparedRFS:
     """A training set centred and scaled, and its zero solution."""
 
@@ -297,7 +297,15 @@ class _RobustRegression(IterativeEstimator, Selector):
         features, X_mean, _, scale = centre_and_scale(X)
         null_intercept, gradients = self._null_model(T)
         alpha_max = scale * float(np.linalg.norm(product(features.T, gradients), axis=1).max())
-        return PreparedRFS(features, T, X_mean, scale, classes, null_intercept, alpha_max)
+        return PreparedRFS(
+            X=features,
+            T=T,
+            X_mean=X_mean,
+            scale=scale,
+            classes=classes,
+            null_intercept=null_intercept,
+            alpha_max=alpha_max,
+        )
 
     def is_zero_solution(self, prepared: PreparedRFS) -> bool:
         """Return whether alpha is at least alpha_max, or no feature correlates with the classes."""

@@ -39,7 +39,7 @@ def default_n_selected(scored: Sequence[int], n_features: int) -> int:
     return scored[len(scored) // 2] if scored else max(1, n_features // 10)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FeatureRanking:
     """Scores and ranks of the features in the final model, and their ranks in the outer folds'
     winners.
@@ -201,19 +201,19 @@ class FeatureRanking:
         ranked = np.array([selection_ranks(row) for row in rows])
         n_scored = (np.array(rows) > 0).sum(axis=1)
         return cls(
-            rows[0],
-            ranked[0],
-            int(n_scored[0]),
-            ranked[1:],
-            n_scored[1:].astype(np.int64),
-            names,
-            places,
-            tuple(fold_names),
-            int(n_selected),
-            mask,
-            source,
-            chosen_by,
-            columns,
+            scores=rows[0],
+            ranks=ranked[0],
+            n_scored=int(n_scored[0]),
+            fold_ranks=ranked[1:],
+            fold_n_scored=n_scored[1:].astype(np.int64),
+            feature_names=names,
+            coordinates=places,
+            fold_names=tuple(fold_names),
+            n_selected=int(n_selected),
+            constant=mask,
+            source=source,
+            chosen_by=chosen_by,
+            added=columns,
         )
 
     def __repr__(self) -> str:

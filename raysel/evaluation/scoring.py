@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -46,6 +46,7 @@ class Evaluation:
     n_features: tuple[int, ...] = ()
     n_neighbors: int = 1
     metric: str = "accuracy"
+    _: KW_ONLY
     tasks: tuple[str, ...] = ()
     report: tuple[str, ...] = ()
     choose_n: ChooseN = "mean"

@@ -47,7 +47,7 @@ LARGE = 384
 _RESTARTS = 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScatterRange:
     """One labelled sample set in the coordinates of the range of its total scatter."""
 
@@ -136,13 +136,13 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
         values, between = singular**2, singular[:, None] * (left.T @ membership)
         varying = most if len(values) >= most else equilibrated_rank(centred, offset, len(values))
     return ScatterRange(
-        mean,
-        basis,
-        dual,
-        values / n,
-        np.ascontiguousarray(between),
-        counts.astype(np.int64),
-        varying,
+        mean=mean,
+        basis=basis,
+        dual=dual,
+        total=values / n,
+        between=np.ascontiguousarray(between),
+        class_counts=counts.astype(np.int64),
+        varying=varying,
     )
 
 

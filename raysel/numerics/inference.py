@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from raysel.core.errors import ConfigError, DataError
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MeanInterval:
     """A mean score with its standard deviation and its confidence interval."""
 
@@ -29,8 +29,8 @@ class MeanInterval:
     confidence: float
     #: Ends of the interval, which is symmetric about the mean and cut at the range of the metric;
     #: None if there is no interval.
-    lower: float | None
-    upper: float | None
+    lower: float | None = None
+    upper: float | None = None
     #: Why there is no interval; empty if there is one.
     reason: str = ""
     #: Whether the runs are independent draws of the training set from one pool of samples, for
@@ -72,17 +72,26 @@ def draws_interval(
     """
     check_share("confidence", confidence)
     values = _run_scores(scores, ratio)
-    n_runs, mean = len(values), float(values.mean())
+    n_runs = len(values)
+    interval = MeanInterval(
+        mean=float(values.mean()),
+        sd=float(values.std(ddof=1)) if n_runs > 1 else float("nan"),
+        ratio=ratio,
+        confidence=confidence,
+        of_draws=True,
+    )
     if n_runs == 1:
-        reason = "there is one run only"
-        return MeanInterval(mean, float("nan"), ratio, confidence, None, None, reason, True)
+        return replace(interval, reason="there is one run only")
     if np.ptp(values) <= _ROUNDING:
-        reason = "all runs score the same"
-        return MeanInterval(mean, 0.0, ratio, confidence, None, None, reason, True)
-    sd = float(values.std(ddof=1))
-    margin = float(stdtrit(n_runs - 1, (1 + confidence) / 2) * sd / np.sqrt(n_runs))
-    ends = max(mean - margin, limits[0]), min(mean + margin, limits[1])
-    return MeanInterval(mean, sd, ratio, confidence, *ends, of_draws=True)
+        return replace(interval, sd=0.0, reason="all runs score the same")
+    margin = float(stdtrit(n_runs - 1, (1 + confidence) / 2) * interval.sd / np.sqrt(n_runs))
+    return _with_ends(interval, margin, limits)
+
+
+def _with_ends(interval: MeanInterval, margin: float, limits: tuple[float, float]) -> MeanInterval:
+    """Set the ends of an interval about its mean, which are cut at the limits of a score."""
+    lower, upper = max(interval.mean - margin, limits[0]), min(interval.mean + margin, limits[1])
+    return replace(interval, lower=lower, upper=upper)
 
 
 def sample_interval(
@@ -123,17 +132,18 @@ def sample_interval(
     check_share("confidence", confidence)
     values = _run_scores(scores, ratio)
     mean, error, freedom = _over_samples(values, ratio, pseudo_values, n_repeats)
-    sd = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-    reason = ""
+    interval = MeanInterval(
+        mean=mean,
+        sd=float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
+        ratio=ratio,
+        confidence=confidence,
+    )
     if len(values) == 1:
-        reason = "there is one run only"
-    elif not error:
-        reason = "all samples score the same"
-    if reason:
-        return MeanInterval(mean, sd, ratio, confidence, None, None, reason)
+        return replace(interval, reason="there is one run only")
+    if not error:
+        return replace(interval, reason="all samples score the same")
     margin = float(stdtrit(freedom, (1 + confidence) / 2) * error)
-    ends = max(mean - margin, limits[0]), min(mean + margin, limits[1])
-    return MeanInterval(mean, sd, ratio, confidence, *ends)
+    return _with_ends(interval, margin, limits)
 
 
 def _over_samples(
@@ -181,7 +191,7 @@ class TTest:
         return float(stdtrit(self.freedom, 1 - level / 2) * self.error)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PairedComparison:
     """Differences of two methods' scores over the same runs, with a plain and a corrected
     t-test.
@@ -256,16 +266,16 @@ def paired_comparison(
         return _t_test(mean, sd * factor, n_runs - 1, confidence, largest)
 
     return PairedComparison(
-        differences,
-        mean,
-        0.0 if n_runs > 1 and reason else sd,
-        int((differences > 0).sum()),
-        int((differences == 0).sum()),
-        int((differences < 0).sum()),
-        float(ratio),
-        None if reason else test(np.sqrt(1 / n_runs)),
-        None if reason else test(np.sqrt(1 / n_runs + ratio)),
-        reason,
+        differences=differences,
+        mean=mean,
+        sd=0.0 if n_runs > 1 and reason else sd,
+        won=int((differences > 0).sum()),
+        tied=int((differences == 0).sum()),
+        lost=int((differences < 0).sum()),
+        ratio=float(ratio),
+        plain=None if reason else test(np.sqrt(1 / n_runs)),
+        corrected=None if reason else test(np.sqrt(1 / n_runs + ratio)),
+        reason=reason,
     )
 
 
@@ -336,7 +346,7 @@ FEWEST_DATA_SETS = 5
 _DECIMALS = 12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RankComparison:
     """Mean ranks of methods over data sets, with Friedman's and Nemenyi's tests; of two methods
     the sign test.
@@ -348,15 +358,15 @@ class RankComparison:
     #: Mean of the ranks over the data sets; shape (n_methods,).
     mean_ranks: FloatArray
     #: Friedman's statistic, corrected for ties; NaN if there is no test, and for two methods.
-    chi2: float
+    chi2: float = float("nan")
     #: p value of Friedman's test, or of the exact sign test; NaN if there is no test.
-    p_value: float
+    p_value: float = float("nan")
     #: Quantile of the studentized range divided by sqrt(2); NaN if there is no test, and for two
     #: methods.
-    q: float
+    q: float = float("nan")
     #: Nemenyi's critical difference of two mean ranks, or the largest that the sign test does not
     #: reject; NaN if there is no test.
-    critical_difference: float
+    critical_difference: float = float("nan")
     #: Level of Nemenyi's test, or of the sign test.
     alpha: float
     #: Why there is no test; empty if there is one.
@@ -412,25 +422,19 @@ def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankCompar
     n, k = table.shape
     ranks = rankdata(-table.round(_DECIMALS), axis=1)
     mean_ranks = ranks.mean(axis=0)
-    reason = ""
+    compared = RankComparison(ranks=ranks, mean_ranks=mean_ranks, alpha=alpha)
     if n < FEWEST_DATA_SETS:
-        sets = f"{n} data sets" if n > 1 else "1 data set"
-        reason = (
-            f"there {'are' if n > 1 else 'is'} {sets}, and the tests need at least"
-            f" {FEWEST_DATA_SETS}"
-        )
-    elif (ranks == ranks[:, :1]).all():
-        reason = "all methods tie on all data sets"
-    if reason:
-        nan = float("nan")
-        return RankComparison(ranks, mean_ranks, nan, nan, nan, nan, alpha, reason)
+        sets = f"are {n} data sets" if n > 1 else "is 1 data set"
+        reason = f"there {sets}, and the tests need at least {FEWEST_DATA_SETS}"
+        return replace(compared, reason=reason)
+    if (ranks == ranks[:, :1]).all():
+        return replace(compared, reason="all methods tie on all data sets")
     if k == 2:
         p_value, distance = sign_test(table, alpha)
-        nan = float("nan")
-        return RankComparison(ranks, mean_ranks, nan, p_value, nan, distance, alpha)
+        return replace(compared, p_value=p_value, critical_difference=distance)
     chi2, p_value = friedman(mean_ranks, n, ranks)
     q, distance = critical_difference(k, n, alpha)
-    return RankComparison(ranks, mean_ranks, chi2, p_value, q, distance, alpha)
+    return replace(compared, chi2=chi2, p_value=p_value, q=q, critical_difference=distance)
 
 
 def sign_test(scores: ArrayLike, alpha: float = 0.05) -> tuple[float, float]:

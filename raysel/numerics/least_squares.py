@@ -49,7 +49,7 @@ def standardised(y: ArrayLike) -> tuple[QuantityScale, FloatArray]:
     return QuantityScale(mean, deviation, values.shape[1:]), targets
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LeastSquaresData:
     """A training set reduced for least squares: ``||P X - Y||^2 + residual`` is the loss of any
     coefficients P.
@@ -153,7 +153,16 @@ def least_squares_data(
     features, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)
     alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
     return LeastSquaresData(
-        features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max
+        X=features,
+        Y=targets,
+        XY=XY,
+        scale=scale,
+        residual=residual,
+        X_mean=X_mean,
+        Y_mean=Y_mean,
+        constant=constant,
+        classes=classes,
+        alpha_max=alpha_max,
     )
 
 
@@ -201,7 +210,16 @@ def _of_blocks(X: RowBlocks, classes: Any, targets: FloatArray) -> LeastSquaresD
     alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
     features, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)
     return LeastSquaresData(
-        features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max
+        X=features,
+        Y=targets,
+        XY=XY,
+        scale=scale,
+        residual=residual,
+        X_mean=X_mean,
+        Y_mean=Y_mean,
+        constant=constant,
+        classes=classes,
+        alpha_max=alpha_max,
     )
 
 

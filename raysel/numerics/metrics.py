@@ -427,16 +427,16 @@ def _of_scorer(name: str, scorer: Any) -> Metric:
     targets = _targets(word, module, options)
     every = word in _OF_EVERY_CLASS
     return Metric(
-        name,
-        function,
-        response,
-        targets,
-        bounds,
-        every,
-        sign,
-        options,
-        frozenset(takes),
-        word == "average_precision_score",
+        name=name,
+        function=function,
+        response=response,
+        targets=targets,
+        range=bounds,
+        every_class=every,
+        sign=sign,
+        options=options,
+        takes=frozenset(takes),
+        by_order=word == "average_precision_score",
     )
 
 

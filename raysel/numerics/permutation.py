@@ -107,7 +107,7 @@ def _log_multinomial(counts: IntArray) -> float:
 _ROUNDING = 1e-10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PermutationPValue:
     """P value of a permutation test and its Monte-Carlo error."""
 
@@ -156,7 +156,15 @@ def permutation_p_value(
     failed = int(np.isnan(values).sum())
     n, reached = len(values), int(reaches(np.array([observed]), values[:, None]).sum()) + failed
     lower, upper = binomial_interval(reached, n, confidence)
-    return PermutationPValue((1 + reached) / (1 + n), n, reached, failed, 1 / (1 + n), lower, upper)
+    return PermutationPValue(
+        p_value=(1 + reached) / (1 + n),
+        n_permutations=n,
+        n_reached=reached,
+        n_failed=failed,
+        smallest=1 / (1 + n),
+        lower=lower,
+        upper=upper,
+    )
 
 
 def binomial_interval(n_successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:

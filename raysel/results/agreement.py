@@ -126,7 +126,7 @@ def noise_level(result: StudyRecords, n: int) -> NoiseLevel | None:
     return NoiseLevel(*known) if len(known) == 3 else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Agreement:
     """Agreement of the outer folds on the best features of a source of a ranking."""
 
@@ -160,16 +160,19 @@ class Agreement:
             result.fold_ranks,
             result.stability_selection,
         )
+        consensus = ""
+        if result.is_ranked:
+            consensus = consensus_sentence(source_ranking(result, chosen.n))
         return cls(
-            by,
-            chosen,
-            folds,
-            result.stability(chosen.n),
-            noise_level(result, chosen.n),
-            result.stored.noise,
-            consensus_sentence(source_ranking(result, chosen.n)) if result.is_ranked else "",
-            halves if halves is not None and top in (None, halves.top) else None,
-            stability_curve(result),
+            by=by,
+            top=chosen,
+            folds=folds,
+            stability=result.stability(chosen.n),
+            noise=noise_level(result, chosen.n),
+            permutations=result.stored.noise,
+            consensus=consensus,
+            halves=halves if halves is not None and top in (None, halves.top) else None,
+            curve=stability_curve(result),
         )
 
     @cached_property

@@ -201,15 +201,15 @@ class Audit:
 
         ends = self.study.interval.lower, self.study.interval.upper
         return AuditScores(
-            texts.spaced(self.metric),
-            self.careless,
-            self.honest.mean,
-            None if ends[0] is None or ends[1] is None else (ends[0], ends[1]),
-            self.study.test_scores,
-            self.careless_permuted,
-            self.honest_permuted,
-            self.chance,
-            f"{self._scores()} {self.verdict()}",
+            metric=texts.spaced(self.metric),
+            careless=self.careless,
+            honest=self.honest.mean,
+            interval=None if ends[0] is None or ends[1] is None else (ends[0], ends[1]),
+            folds=self.study.test_scores,
+            careless_permuted=self.careless_permuted,
+            honest_permuted=self.honest_permuted,
+            chance=self.chance,
+            sentence=f"{self._scores()} {self.verdict()}",
         )
 
     def __repr__(self) -> str:

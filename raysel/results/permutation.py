@@ -90,7 +90,7 @@ class _Stored:
     mixed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PermutationTest:
     """Permutation test of a study's honest score and of its final model's feature scores."""
 

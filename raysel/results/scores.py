@@ -69,7 +69,7 @@ class FoldValues:
         return {"test_mean": self.mean, "test_std": self.sd, "test": list(self.values)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reference:
     """Scores of a reference on the test samples of the outer folds, compared with the study's
     method.
@@ -185,7 +185,13 @@ def score_interval(outer: Sequence[RefitRecord], metric: str) -> MeanInterval:
         values = [refit.pseudo_values or () for refit in outer]
         return sample_interval(scores, ratio, values, n_repeats=n_repeats(outer), limits=limits)
     test = FoldValues.of(scores)
-    return MeanInterval(test.mean, test.sd, ratio, 0.95, None, None, reason)
+    return MeanInterval(
+        mean=test.mean,
+        sd=test.sd,
+        ratio=ratio,
+        confidence=0.95,
+        reason=reason,
+    )
 
 
 def _has_class_without_hits(outer: Sequence[RefitRecord]) -> bool:
@@ -217,16 +223,18 @@ def references(
             positions = [refit.reference_positions.get(recorded, refit.position) for refit in outer]
             chooses = sizes and name not in ("all features", CONFOUNDS, "chance")
             values = [refit.reference_settings.get(recorded, []) for refit in outer]
+            of_chance = name == "chance"
+            curves = _floats([refit.references[recorded] for refit in outer])
             reference = Reference(
-                name,
-                scores,
-                paired_comparison(method, scores, ratio, largest=high - low),
-                _floats([refit.references[recorded] for refit in outer]).mean(axis=0).tolist(),
-                recorded,
-                are_draws(outer),
-                _test_against_chance(outer, metric, scores) if name == "chance" else None,
-                tuple(sizes[i] for i in positions if i is not None) if chooses else (),
-                tuple(values) if all(values) else (),
+                name=name,
+                scores=scores,
+                paired=paired_comparison(method, scores, ratio, largest=high - low),
+                curve=curves.mean(axis=0).tolist(),
+                recorded=recorded,
+                of_draws=are_draws(outer),
+                over_samples=_test_against_chance(outer, metric, scores) if of_chance else None,
+                n_features=tuple(sizes[i] for i in positions if i is not None) if chooses else (),
+                settings=tuple(values) if all(values) else (),
             )
             if name not in kept or reference.mean > kept[name].mean:
                 kept[name] = reference

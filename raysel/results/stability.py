@@ -36,7 +36,7 @@ _HALF = 0.5
 _NO_BOUND = 99
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class StabilitySelection:
     """Selection probability of each feature, and the features above a threshold with bounds on the
     false ones.
@@ -420,20 +420,20 @@ def read_stability_selection(
         ):
             raise ValueError(f"{_TABLE} and {_RESULT} are of different runs")
         return StabilitySelection(
-            stored.top,
-            stored.threshold,
-            stored.threshold_is_default,
-            counts,
-            pair_counts,
-            np.array(halves.n_selected, dtype=np.int64),
-            constant,
-            halves.asked_for,
-            halves.failed,
-            halves.not_converged,
-            stored.identity,
-            stored.mixed,
-            stored.unit,
-            stored.n_of_model,
+            top=stored.top,
+            threshold=stored.threshold,
+            is_default=stored.threshold_is_default,
+            counts=counts,
+            pair_counts=pair_counts,
+            n_selected=np.array(halves.n_selected, dtype=np.int64),
+            constant=constant,
+            n_halves=halves.asked_for,
+            errors=halves.failed,
+            n_unconverged=halves.not_converged,
+            identity=stored.identity,
+            mixed=stored.mixed,
+            unit=stored.unit,
+            n_of_model=stored.n_of_model,
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DirectoryError(

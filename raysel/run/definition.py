@@ -117,7 +117,13 @@ class Comparison:
         config = self.config
         reference = config.reference or members[0].label
         return ComparisonRecord(
-            id_, config.name, reference, config.experiment, uri, started, members
+            id=id_,
+            name=config.name,
+            reference=reference,
+            experiment=config.experiment,
+            uri=uri,
+            started=started,
+            members=members,
         )
 
 

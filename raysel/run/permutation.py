@@ -409,25 +409,25 @@ def _evaluated(
             "p_value_fwer_step_down": p.step_down[: result.n_candidates],
         }
     return PermutationTest(
-        result.metric,
-        observed_mean,
-        tuple(means[1:]),
-        permutation_p_value(
+        metric=result.metric,
+        test_mean=observed_mean,
+        permuted=tuple(means[1:]),
+        p=permutation_p_value(
             observed_mean, [np.nan if mean is None else mean for mean in means[1:]]
         ),
-        retune,
-        seed,
-        labels.kind,
-        labels.n_movable,
-        labels.log10_arrangements,
-        means[0],
-        features,
-        tuple(result.feature_names[: result.n_candidates]),
-        by_share and bool(features),
-        solver.univariate,
-        places,
-        {number: error for number, error in pieces.errors.items() if number},
-        pieces.mixed,
+        retune=retune,
+        seed=seed,
+        exchanged=labels.kind,
+        n_movable=labels.n_movable,
+        log10_arrangements=labels.log10_arrangements,
+        recomputed=means[0],
+        features=features,
+        feature_names=tuple(result.feature_names[: result.n_candidates]),
+        shares=by_share and bool(features),
+        univariate=solver.univariate,
+        places=places,
+        errors={number: error for number, error in pieces.errors.items() if number},
+        mixed=pieces.mixed,
     )
 
 

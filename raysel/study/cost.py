@@ -45,7 +45,7 @@ _END_SECONDS = 6.0
 _PEAK_TOLERANCE = 2**20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CostEstimate:
     """Estimated time and memory of a study."""
 
@@ -181,17 +181,19 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         )
     peaks = [pilot.peak for pilot in pilots if pilot.peak is not None]
     return CostEstimate(
-        seconds,
-        references,
-        _END_SECONDS,
-        fit_seconds,
-        study.config.search.early_stopping is not None or study.config.search.is_path,
-        unknown or ("" if pilots else "the pilot fits fail"),
-        failures,
-        round(study.n_largest * sum(split.nbytes for split in prepared.values()) * n_keys),
-        round(n_tried * study.n_inner) + n_refits,
-        max(peaks, default=None),
-        failing_numbers((number, pilot.failing) for pilot in pilots),
+        seconds=seconds,
+        reference_seconds=references,
+        end_seconds=_END_SECONDS,
+        fit_seconds=fit_seconds,
+        at_most=study.config.search.early_stopping is not None or study.config.search.is_path,
+        unknown=unknown or ("" if pilots else "the pilot fits fail"),
+        failures=failures,
+        prepared_bytes=round(
+            study.n_largest * sum(split.nbytes for split in prepared.values()) * n_keys
+        ),
+        n_fits=round(n_tried * study.n_inner) + n_refits,
+        fit_bytes=max(peaks, default=None),
+        failing=failing_numbers((number, pilot.failing) for pilot in pilots),
     )
 
 
@@ -247,7 +249,7 @@ def _ranking_seconds(fitted: Estimator, seconds: float, split: Split) -> float:
     return 4 * seconds + 25 * split.X_train.shape[1] * min(predictions)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Pilot:
     """One pilot fit: its time, its iterations, whether it ended by itself, its duality gaps and
     its memory.
@@ -305,7 +307,9 @@ def _pilot(study: Study, example: Configuration, split: Split | None) -> _Pilot:
         plain.fit(split.X_train, split.y_train)
         seconds = elapsed()
         if (ranked := seconds + _ranking_seconds(plain, seconds, split)) > _PILOT_SECONDS:
-            return _Pilot(ranked, 1, True, [], plain, None)  # scoring takes far less
+            return _Pilot(
+                seconds=ranked, n_iter=1, ended=True, gaps=[], solver=plain, peak=None
+            )  # scoring takes far less
     before, elapsed, ended, gaps, n_iter = _restart_peak(), _stopwatch(), True, [], 0
     trace = FoldTrace()
     for n_iter in run_in_lockstep([solver], [split], study.evaluation, trace):
@@ -317,7 +321,15 @@ def _pilot(study: Study, example: Configuration, split: Split | None) -> _Pilot:
     if trace.error:
         raise EstimatorError(trace.error)
     peak = None if before is None else _peak() - before
-    return _Pilot(elapsed(), n_iter, ended, gaps, solver, peak, trace.inner[0].failures)
+    return _Pilot(
+        seconds=elapsed(),
+        n_iter=n_iter,
+        ended=ended,
+        gaps=gaps,
+        solver=solver,
+        peak=peak,
+        failing=trace.inner[0].failures,
+    )
 
 
 def _stopwatch() -> Callable[[], float]:

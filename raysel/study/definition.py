@@ -166,14 +166,14 @@ class Study:
         smallest, largest = study.extreme_training_sets
         scaler = study.scaler()
         findings = check_configurations(
-            config,
-            dataset,
-            can,
-            solvers,
-            smallest,
-            largest,
-            scaler,
-            preparation,
+            config=config,
+            dataset=dataset,
+            can=can,
+            solvers=solvers,
+            train=smallest,
+            largest=largest,
+            scaler=scaler,
+            preparation=preparation,
             random_state=state,
             saved=saved,
         )
@@ -352,22 +352,22 @@ class Study:
         settings = self.config.evaluation
         tasks, judge = self.dataset.layout.task_names, judge_of(settings)
         return Evaluation(
-            judge.name,
-            settings.n_features,
-            settings.n_neighbors,
-            settings.metric,
-            tasks,
-            settings.report,
-            settings.rule,
-            (
+            estimator=judge.name,
+            n_features=settings.n_features,
+            n_neighbors=settings.n_neighbors,
+            metric=settings.metric,
+            tasks=tasks,
+            report=settings.report,
+            choose_n=settings.rule,
+            references=(
                 settings.references
                 if self.config.dataset.in_memory
                 else settings.references and "chance"
             ),
-            judge.params,
-            judge.settings,
-            not self.config.dataset.in_memory,
-            self.config.dataset.scaling == "none",
+            params=judge.params,
+            settings=judge.settings,
+            stored=not self.config.dataset.in_memory,
+            unscaled=self.config.dataset.scaling == "none",
         )
 
     @property

@@ -96,7 +96,15 @@ class StoredStudy:
             )
         unmixed = list(dict.fromkeys(mixed))
         return cls(
-            directory, study, list(trials.values()), paths, refits, search, status, unmixed, noise
+            read_from=directory,
+            study=study,
+            trials=list(trials.values()),
+            paths=paths,
+            refits=refits,
+            search=search,
+            status=status,
+            mixed=unmixed,
+            noise=noise,
         )
 
     @property

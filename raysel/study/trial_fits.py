@@ -352,7 +352,16 @@ def check_configurations(
         _check_path([solver for _, solver in solvers])
     generator = np.random.get_state()  # noqa: NPY002 - what a class draws from it in a trial fit is put back
     try:
-        findings = _find_out(config, dataset, can, solvers, train, scaler, preparation, saved=saved)
+        findings = _find_out(
+            config=config,
+            dataset=dataset,
+            can=can,
+            solvers=solvers,
+            train=train,
+            scaler=scaler,
+            preparation=preparation,
+            saved=saved,
+        )
         judges = _tried_judges(
             config, dataset, train, scaler, preparation, random_state=random_state
         )

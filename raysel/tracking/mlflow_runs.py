@@ -258,7 +258,13 @@ class StudyRuns:
         report = self._directory.report
         page = run_page(self.experiment_id, run_id, report.name) if report.exists() else ""
         note = final_note(
-            study, record, final, outer, links, page, f"models:/{model_id}" if model_id else ""
+            study=study,
+            end=record,
+            final=final,
+            outer=outer,
+            links=links,
+            report=page,
+            model=f"models:/{model_id}" if model_id else "",
         )
         self._client.tag_run(run_id, {NOTE: note})
         name = study.config.get("tracking", {}).get("register")

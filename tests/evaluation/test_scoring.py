@@ -173,7 +173,7 @@ def test_each_task_is_scored_by_its_own_samples(metric):
     )
     model = MTDA(tasks=dict(joined.layout.tasks)).fit(joined.X[train], joined.y[train])
     sets = joined.X[train], joined.y[train], joined.X[test], joined.y[test]
-    evaluation = Evaluation("native", (), 1, metric, tuple(tasks))
+    evaluation = Evaluation("native", metric=metric, tasks=tuple(tasks))
     assert evaluation.labels == ("iris", "wine")
     expected, start = [], 0
     for i, data in enumerate(tasks.values()):

@@ -492,7 +492,9 @@ def test_studies_of_before_there_were_references_are_told_without_them(finished)
 def test_a_difference_that_rounds_to_zero_has_no_minus():
     paired = paired_comparison([0.5, 0.6 - 1e-9], [0.6, 0.5], 1.0)
     assert paired.mean < 0
-    reference = Reference("f_test", [0.6, 0.5], paired, [], "f_test")
+    reference = Reference(
+        name="f_test", scores=[0.6, 0.5], paired=paired, curve=[], recorded="f_test"
+    )
     assert texts.difference_cell(paired, reference.test).startswith("+0.000 [-")
 
 

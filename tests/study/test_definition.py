@@ -189,7 +189,7 @@ def test_waiting_is_not_computing_and_iterations_are_extrapolated_by_the_gap_onl
     halved = [
         0.1 * 0.5**k for k in range(1, 9)
     ]  # each iteration halves the gap; 2**-k <= 1e-3 from k = 9.97 on
-    pilot = cost._Pilot(8.0, 8, False, halved, solver, None)
+    pilot = cost._Pilot(seconds=8.0, n_iter=8, ended=False, gaps=halved, solver=solver, peak=None)
     assert pilot.total(None) == pytest.approx(np.log2(1e3), rel=1e-9)
     assert replace(pilot, gaps=[]).total(20) == 20.0
     assert replace(pilot, gaps=[0.1] * 8).total(None) is None

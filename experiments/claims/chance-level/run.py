@@ -64,7 +64,13 @@ def noise(seeds: int) -> Iterator[dict[str, Any]]:
             )
             guess = [refit.references["stratified guess"][0] for refit in outer]
             paired = paired_comparison(scores, guess, chance.paired.ratio)
-            stratified = Reference("chance", guess, paired, guess, "stratified guess")
+            stratified = Reference(
+                name="chance",
+                scores=guess,
+                paired=paired,
+                curve=guess,
+                recorded="stratified guess",
+            )
             yield {
                 "study": name,
                 "seed": seed,

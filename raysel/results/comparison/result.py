@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _WHOLE = ("least_features", "most_features", "top", "configurations", "won", "tied", "lost")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Member:
     """One study of a comparison."""
 
@@ -236,7 +236,13 @@ def _open_member(path: Path, entry: MemberEntry, *, trust: bool) -> Member:
     if result is None and entry.error:
         failure = entry.error.strip().rpartition("\n")[2]
     return Member(
-        entry.label, folder, entry.solver, entry.reconstructed, entry.transductive, result, failure
+        label=entry.label,
+        path=folder,
+        solver=entry.solver,
+        reconstructed=entry.reconstructed,
+        transductive=entry.transductive,
+        result=result,
+        failure=failure,
     )
 
 
