@@ -1,14 +1,12 @@
 """DFS against SciPy's generalised eigenproblem in the features: CPU time of an iteration."""
 
-import json
-import statistics
 import time
-from pathlib import Path
 
 import numpy as np
 from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
+from experiments.timing import Iterations, draw_classes, save
 from raysel.baselines.dfs import DFS
 
 N_SAMPLES, N_CLASSES, GAMMA, ZETA = 200, 40, 0.1, 1e-12
@@ -17,41 +15,34 @@ ITERATIONS, REPEATS = 30, 5
 CASES = [(1024, 5, 15), (4096, 2, 300)]
 
 
-def samples(n_features, seed=0):
-    """Normal samples around a mean of each class, all classes equally large, less than 1 from
-    their means.
-    """
-    rng = np.random.default_rng(seed)
-    y = np.arange(N_SAMPLES) % N_CLASSES
-    X = rng.standard_normal((N_CLASSES, n_features))[y] + rng.standard_normal(
-        (N_SAMPLES, n_features)
-    )
-    return X / np.abs(X - X.mean(axis=0)).max() * 0.99, y
+def problem(n_features):
+    """Samples less than 1 from their means, labels and what DFS prepares."""
+    X, y = draw_classes(N_SAMPLES, n_features, N_CLASSES)
+    X = X / np.abs(X - X.mean(axis=0)).max() * 0.99
+    prepared = DFS().prepare(X, y)
+    assert prepared.scale == 1.0  # the same start
+    return X, y, prepared
 
 
-def our_iteration(X, y, prepared):
-    """CPU seconds of one of our iterations, with the fitted attributes set after each, and the
-    objectives.
-    """
+def our_iteration(given):
+    """CPU seconds of one of our iterations, with the fitted attributes, and the objectives."""
     dfs = DFS(GAMMA, max_iter=ITERATIONS, tol=0.0)
     started = time.process_time()
-    path = list(dfs.iterate(X, y, prepared))
+    path = list(dfs.iterate(*given))
     return (time.process_time() - started) / len(path), path
 
 
-def peer_iterations(prepared, n_iterations):
-    """Leading eigenvectors of ``S_t w = mu (S_w + gamma D) w``: CPU seconds of each, and the
-    objectives.
-    """
+def peer_iterations(given, n_iterations):
+    """Leading eigenvectors of ``S_t w = mu (S_w + gamma D) w``: CPU seconds and objectives."""
+    prepared = given[2]
     X, within = prepared.X, prepared.within(prepared.X)
     S_t, S_w = X.T @ X, within.T @ within
     d, m = X.shape[1], prepared.n_directions
     D, times, path = np.ones(d), [], []
     for _ in range(n_iterations):
         started = time.process_time()
-        mu, vectors = eigh(
-            S_t, S_w + GAMMA * np.diag(D), subset_by_index=(d - m, d - 1), check_finite=False
-        )
+        system, leading = S_w + GAMMA * np.diag(D), (d - m, d - 1)
+        mu, vectors = eigh(S_t, system, subset_by_index=leading, check_finite=False)
         W = vectors / np.sqrt(mu)
         norms = np.sqrt((W**2).sum(axis=1) + ZETA)
         D = 0.5 / norms
@@ -60,34 +51,25 @@ def peer_iterations(prepared, n_iterations):
     return times, path
 
 
+def difference(ours, theirs):
+    """How far the objectives differ at most."""
+    ratios = np.array(theirs) / ours[: len(theirs)]
+    return {"objectives_differ": float(np.max(np.abs(ratios - 1)))}
+
+
 def main():
     """Print one line a case and write all figures beside this file."""
-    found = []
-    for n_features, limit, wanted in CASES:
-        X, y = samples(n_features)
-        prepared = DFS().prepare(X, y)
-        assert prepared.scale == 1.0  # the same start
-        our_iteration(X, y, prepared)  # warm
-        ours = [our_iteration(X, y, prepared) for _ in range(REPEATS)]
-        times, path = peer_iterations(prepared, limit)
-        ours += [our_iteration(X, y, prepared) for _ in range(REPEATS)]
-        case = {
-            "n_features": n_features,
-            "dfs_seconds": statistics.median(seconds for seconds, _ in ours),
-            "peer_seconds": statistics.median(times),
-            "objectives_differ": float(np.max(np.abs(np.array(path) / ours[0][1][:limit] - 1))),
-            "wanted": wanted,
-        }
-        case["ratio"] = case["peer_seconds"] / case["dfs_seconds"]
-        found.append(case)
-        print(
-            f"d={n_features}: an iteration {1e3 * case['dfs_seconds']:.2f} ms, scipy.linalg.eigh"
-            f" {1e3 * case['peer_seconds']:.0f} ms, ratio {case['ratio']:.0f} (at least {wanted});"
-            f" the same objectives to {case['objectives_differ']:.0e}",
-            flush=True,
-        )
-    result = {"n_samples": N_SAMPLES, "n_classes": N_CLASSES, "gamma": GAMMA, "iteration": found}
-    Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=2) + "\n")
+    both = Iterations(
+        method="dfs",
+        peer="scipy.linalg.eigh",
+        problem=problem,
+        ours=our_iteration,
+        theirs=peer_iterations,
+        difference=difference,
+    )
+    rows = list(both.compare(CASES, REPEATS))
+    settings = {"n_samples": N_SAMPLES, "n_classes": N_CLASSES, "gamma": GAMMA}
+    save(__file__, {**settings, "iteration": rows})
 
 
 if __name__ == "__main__":

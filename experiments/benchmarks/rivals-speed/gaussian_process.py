@@ -1,25 +1,22 @@
-"""Gaussian process: CPU seconds and peak memory of a fit by the number of samples, and those of
-scikit-learn's.
-"""
+"""Gaussian process: CPU time and memory of a fit by samples, beside scikit-learn's evidence."""
 
 from functools import partial
 
 import numpy as np
-from kernel_timing import (
-    N_CLASSES,
-    WIDTHS,
-    cpu_seconds,
-    draw,
-    growth,
-    median_seconds,
-    peak_mib,
-    save,
-    time_fit,
-)
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
 from threadpoolctl import threadpool_limits
 
+from experiments.growth import time_fits
+from experiments.timing import (
+    N_CLASSES,
+    WIDTHS,
+    cpu_seconds,
+    draw_modalities,
+    median_seconds,
+    peak_mib,
+    save,
+)
 from raysel.baselines.gaussian_process import GaussianProcess, negative_log_evidence
 from raysel.baselines.kernel_classifiers import kernel_matrix
 
@@ -47,10 +44,8 @@ class Given(Kernel):
 
 
 def evaluation(n):
-    """CPU seconds of one evidence with its gradient, here and by scikit-learn, and
-    scikit-learn's peak memory.
-    """
-    X, y = draw(n)
+    """CPU seconds of one evidence with its gradient, and scikit-learn's with its peak memory."""
+    X, y = draw_modalities(n)
     model = GaussianProcess(WIDTHS)
     prepared = model.prepare(X, y)
     pairs = model._kernel_pairs(prepared)  # noqa: SLF001
@@ -86,17 +81,9 @@ def main():
         evaluations = [evaluation(n) for n in LIBRARY_SIZES]
     for line in evaluations:
         print("one evaluation", line, flush=True)
-    rows = []
-    for n in SIZES:
-        rows.append(time_fit(partial(GaussianProcess, WIDTHS), n, 3 if n <= 1500 else 1))
-        print(rows[-1], flush=True)
-        figures = {
-            "modalities": list(WIDTHS.values()),
-            "classes": N_CLASSES,
-            "evaluation": evaluations,
-        }
-        save(__file__, {**figures, "sizes": rows, "growth": growth(rows)})
-    print("exponents of n", growth(rows))
+    found = time_fits(partial(GaussianProcess, WIDTHS), SIZES)
+    common = {"modalities": list(WIDTHS.values()), "classes": N_CLASSES}
+    save(__file__, {**common, "evaluation": evaluations, **found})
 
 
 if __name__ == "__main__":

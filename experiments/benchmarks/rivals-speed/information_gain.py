@@ -1,41 +1,21 @@
-"""Information gain against scikit-learn's mutual information of binned columns: CPU time of a
-fit, one thread.
-"""
+"""Information gain against scikit-learn's mutual information of binned columns: CPU time."""
 
-import json
-import os
 import statistics
-import time
-from pathlib import Path
 
 import numpy as np
 from sklearn.feature_selection import mutual_info_classif
 from threadpoolctl import threadpool_limits
 
+from experiments.timing import cpu_seconds, load_orl_half, save
 from raysel.baselines.filter import bin_range
 from raysel.baselines.univariate_filters import InformationGain
 
 REPEATS, BINS, WANTED = 7, 5, 100
 
 
-def orl_half():
-    """The first five images of each of the 40 persons, in [0, 1]."""
-    with np.load(Path(os.environ["RAYSEL_DATA"]) / "ORL.npz") as file:
-        X, y = file["X"].reshape(len(file["y"]), -1) / 255.0, file["y"]
-    chosen = np.concatenate([np.flatnonzero(y == person)[:5] for person in np.unique(y)])
-    return X[chosen], y[chosen]
-
-
-def cpu_seconds(action):
-    """CPU seconds of one call, and what it returned."""
-    started = time.process_time()
-    result = action()
-    return time.process_time() - started, result
-
-
 def main():
     """Print a table and write it next to this file."""
-    X, y = orl_half()
+    X, y = load_orl_half()
     binned = bin_range(X).bins_of(X, BINS)  # given to the peer: its fit does not bin
     InformationGain(BINS).fit(X, y)
     ours, theirs = [], []
@@ -53,9 +33,7 @@ def main():
         "wanted_ratio": WANTED,
         "largest_difference_bits": float(np.abs(ours[0][1] - theirs[0][1] / np.log(2)).max()),
     }
-    Path(__file__).with_suffix(".json").write_text(
-        json.dumps(found, indent=2) + "\n", encoding="utf-8"
-    )
+    save(__file__, found)
     print(f"{found['data']}; CPU time of a fit, one thread, medians of {REPEATS}")
     print(f"information_gain        {1e3 * seconds:8.1f} ms, binning and validation included")
     print(f"mutual_info_classif     {1e3 * peer:8.1f} ms, of columns binned before")

@@ -1,11 +1,9 @@
-"""LPBoost: CPU seconds of the cutting planes for shared weights against those of the whole
-linear program.
-"""
+"""LPBoost: CPU time of the cutting planes for shared weights, beside the whole linear program."""
 
 import numpy as np
-from kernel_timing import WIDTHS, cpu_seconds, draw, median_seconds, save
 from threadpoolctl import threadpool_limits
 
+from experiments.timing import WIDTHS, cpu_seconds, draw_modalities, median_seconds, save
 from raysel.baselines.lp_boost import LPBoost, shared_weights, solve_program
 
 #: Samples, classes, nu.
@@ -13,10 +11,8 @@ CASES = [(600, 10, 0.5), (2400, 31, 0.1), (2400, 31, 0.5), (2400, 31, 0.9)]
 WANTED = 10
 
 
-def scores_of(n, n_classes, seed=0):
-    """Scores of six classifiers: 1 for the class of a sample and -1 elsewhere, with noise of
-    different size.
-    """
+def draw_scores(n, n_classes, seed=0):
+    """Scores of six classifiers: 1 for a sample's class, else -1, with noise of different size."""
     rng = np.random.default_rng(seed)
     codes = rng.permutation(np.arange(n) % n_classes)
     signs = np.where(codes == np.arange(n_classes)[:, None], 1.0, -1.0)
@@ -26,7 +22,7 @@ def scores_of(n, n_classes, seed=0):
 
 def compare(n, n_classes, nu):
     """One case."""
-    scores, codes = scores_of(n, n_classes)
+    scores, codes = draw_scores(n, n_classes)
     cuts, (weights, margin) = median_seconds(lambda: shared_weights(scores, codes, nu), 9)
     whole, (full, value) = median_seconds(
         lambda: solve_program(scores, codes, nu, shared=True), 3 if n < 2400 else 1
@@ -50,15 +46,12 @@ def main():
     rows = []
     for case in CASES:
         rows.append(compare(*case))
-        enough = (
-            ""
-            if case[0] < 2400
-            else f" (at least {WANTED}: {'yes' if rows[-1]['ratio'] >= WANTED else 'NO'})"
-        )
-        print(rows[-1], enough, flush=True)
+        print(rows[-1], flush=True)
+        if case[0] >= 2400:
+            print(f"at least {WANTED}: {'yes' if rows[-1]['ratio'] >= WANTED else 'NO'}")
     fits = []
     for n in (500, 1500, 3000, 6000):
-        X, y = draw(n)
+        X, y = draw_modalities(n)
         seconds, _ = cpu_seconds(lambda X=X, y=y: LPBoost(WIDTHS, C=10.0, random_state=0).fit(X, y))
         fits.append({"n": n, "fit_seconds": round(seconds, 2)})
         print(fits[-1], flush=True)

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from kernel_timing import N_CLASSES, WIDTHS, growth, save, time_fit
-
+from experiments.growth import time_fits
+from experiments.timing import N_CLASSES, WIDTHS, save
 from raysel.baselines.mkl import MKL
 
 #: Loss, norm, numbers of samples: fewer where a fit takes minutes.
@@ -20,19 +20,11 @@ def main():
     """Print one line a size, and write mkl.json."""
     found = {}
     for loss, norm, sizes in CASES:
-        rows = []
-        for n in sizes:
-            rows.append(
-                time_fit(
-                    partial(MKL, WIDTHS, loss, norm, C=10.0),
-                    n,
-                    3 if n <= 1500 and norm != "inf" else 1,
-                )
-            )
-            print(loss, norm, rows[-1], flush=True)
-        found[f"{loss}, norm {norm}"] = {"sizes": rows, "growth": growth(rows)}
+        name = f"{loss}, norm {norm}"
+        quick = 0 if norm == "inf" else 1500
+        make = partial(MKL, WIDTHS, loss, norm, C=10.0)
+        found[name] = time_fits(make, sizes, name=name, quick=quick)
         save(__file__, {"modalities": list(WIDTHS.values()), "classes": N_CLASSES, "cases": found})
-        print(loss, norm, "exponents of n", growth(rows), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""ML-kNN to 6000 samples: neighbours once, then configurations and predictions; memory linear in
-n.
-"""
+"""ML-kNN to 6000 samples: neighbours once, then configurations; memory linear in n."""
 
-from growth import N_LABELS, grow
-
+from experiments.growth import N_LABELS, time_parts
 from raysel.baselines.nearest_neighbours import PREPARED_NEIGHBORS, MLkNN
+
+SIZES = (750, 1500, 3000, 6000)
 
 
 def parts(X, Y, X_test):
@@ -23,11 +22,9 @@ def parts(X, Y, X_test):
 
 
 def told(n, _):
-    """Neighbours and their distances, and arrays of n x labels; scikit-learn's blocks of
-    distances take about 2 MB.
-    """
+    """Bytes of neighbours, distances and arrays of n x labels; blocks of distances take 2 MB."""
     return 8.0 * n * (2 * PREPARED_NEIGHBORS + 3 * N_LABELS) + 2e6
 
 
 if __name__ == "__main__":
-    grow(__file__, parts, 300, told, {})
+    time_parts(__file__, parts, sizes=SIZES, n_features=300, told=told)

@@ -1,8 +1,9 @@
 """MLLS to 6000 samples: one decomposition, then small problems for each configuration."""
 
-from growth import grow
-
+from experiments.growth import time_parts
 from raysel.baselines.least_squares import MLLS
+
+SIZES = (750, 1500, 3000, 6000)
 
 
 def parts(X, Y, X_test):
@@ -21,12 +22,10 @@ def parts(X, Y, X_test):
 
 
 def told(n, d):
-    """Centred samples and P, twice while they are made; the Gram matrix, its vectors and their
-    work space.
-    """
+    """Bytes of centred samples and P, made twice; the Gram matrix, its vectors, work space."""
     smaller = min(n, d)
     return 8.0 * (2 * n * d + n * smaller + 5 * smaller**2)
 
 
 if __name__ == "__main__":
-    grow(__file__, parts, 1024, told, {6000: 3})
+    time_parts(__file__, parts, sizes=SIZES, n_features=1024, told=told)

@@ -1,15 +1,12 @@
 """mRMR against scikit-feature's LCSI: CPU time of a fit, one thread."""
 
-import json
-import os
 import statistics
-import time
-from pathlib import Path
 
 import numpy as np
 from skfeature.function.information_theoretical_based import LCSI
 from threadpoolctl import threadpool_limits
 
+from experiments.timing import cpu_seconds, load_orl_half, save
 from raysel.baselines.filter import bin_range
 from raysel.baselines.multivariate_filters import MRMR
 
@@ -33,21 +30,6 @@ class OneOverSelected:
         return value
 
 
-def orl_half():
-    """The first five images of each of the 40 persons, in [0, 1]."""
-    with np.load(Path(os.environ["RAYSEL_DATA"]) / "ORL.npz") as file:
-        X, y = file["X"].reshape(len(file["y"]), -1) / 255.0, file["y"]
-    chosen = np.concatenate([np.flatnonzero(y == person)[:5] for person in np.unique(y)])
-    return X[chosen], y[chosen]
-
-
-def cpu_seconds(action):
-    """CPU seconds of one call, and what it returned."""
-    started = time.process_time()
-    result = action()
-    return time.process_time() - started, result
-
-
 def lcsi(binned, y):
     """The features that LCSI selects, in order."""
     beta = OneOverSelected(binned.shape[1])
@@ -56,7 +38,7 @@ def lcsi(binned, y):
 
 def main():
     """Print a table and write it next to this file."""
-    X, y = orl_half()
+    X, y = load_orl_half()
     binned = bin_range(X).bins_of(X, BINS)  # given to the peer: its fit does not bin
     conditional = LCSI.cmidd
     runs = {"raysel": [], "lcsi": [], "lcsi_without_conditional": []}
@@ -85,9 +67,7 @@ def main():
         "same_selection": bool((first == runs["lcsi"][0][1]).all()),
         "raysel_seconds_for_200": statistics.median(longer),
     }
-    Path(__file__).with_suffix(".json").write_text(
-        json.dumps(found, indent=2) + "\n", encoding="utf-8"
-    )
+    save(__file__, found)
     print(
         f"{found['data']}; CPU time of a fit that selects {N_SELECTED}, one thread, medians of"
         f" {REPEATS}"

@@ -1,18 +1,20 @@
-"""RFS against scikit-feature's program: CPU time of an iteration, and of a whole fit to the same
-objective.
-"""
+"""RFS against scikit-feature's program: CPU time of an iteration, and of a whole fit."""
 
-import json
-import os
-import statistics
 import time
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import skfeature.function.sparse_learning_based.RFS as peer  # noqa: N811 - a module
 from threadpoolctl import threadpool_limits
 
+from experiments.timing import (
+    Iterations,
+    cpu_seconds,
+    draw_classes,
+    load_orl_half,
+    median_seconds,
+    save,
+)
 from raysel.baselines.rfs import RFS, l21_steps
 
 N_SAMPLES, N_CLASSES, ALPHA = 200, 40, 1.0
@@ -26,37 +28,14 @@ class EnoughError(Exception):
     """Ends the peer after some iterations."""
 
 
-def samples(n_features, seed=0):
-    """Normal samples around a mean of each class, all classes equally large."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(N_SAMPLES) % N_CLASSES
-    X = rng.standard_normal((N_CLASSES, n_features))[y] + rng.standard_normal(
-        (N_SAMPLES, n_features)
-    )
+def samples(n_features):
+    """Normal samples of equally large classes, mostly within [0, 1]."""
+    X, y = draw_classes(N_SAMPLES, n_features, N_CLASSES)
     return 0.5 + X / 8.0, y
 
 
-def orl_half():
-    """The first five images of each of ORL's 40 persons, in [0, 1]: 200 samples of 1024
-    features.
-    """
-    with np.load(Path(os.environ["RAYSEL_DATA"]) / "ORL.npz") as file:
-        X, y = file["X"].reshape(len(file["y"]), -1) / 255.0, file["y"]
-    chosen = np.concatenate([np.flatnonzero(y == person)[:5] for person in np.unique(y)])
-    return X[chosen], y[chosen]
-
-
-def cpu_seconds(action):
-    """CPU seconds of one call, and what it returned."""
-    started = time.process_time()
-    result = action()
-    return time.process_time() - started, result
-
-
 def peer_iterations(X, y, limit=None):
-    """CPU seconds of each of the peer's iterations up to a limit, and its coefficients if it
-    ended by itself.
-    """
+    """CPU seconds of the peer's iterations up to a limit, and coefficients if it ended itself."""
     norm, times = peer.calculate_l21_norm, [time.process_time()]
 
     def timed(matrix):
@@ -78,11 +57,12 @@ def peer_iterations(X, y, limit=None):
     return np.diff(times), W
 
 
-def our_iteration(X, y):
-    """CPU seconds of one of our iterations, with the fitted attributes set after each."""
+def our_iteration(given):
+    """CPU seconds of one of our iterations, with the fitted attributes, and the objectives."""
     rfs = RFS(ALPHA, "absolute", max_iter=ITERATIONS, tol=0.0)
-    prepared = rfs.prepare(X, y)
-    return cpu_seconds(lambda: list(rfs.iterate(X, y, prepared)))[0] / ITERATIONS
+    prepared = rfs.prepare(*given)
+    seconds, path = cpu_seconds(lambda: list(rfs.iterate(*given, prepared)))
+    return seconds / ITERATIONS, path
 
 
 def objective(X, T, W):
@@ -91,9 +71,7 @@ def objective(X, T, W):
 
 
 def mirrored(X, T):
-    """Samples with their mirror images: the best intercept is 0, the loss twice that of the
-    peer's problem.
-    """
+    """Samples with their mirror images: the best intercept is 0, the loss twice the peer's."""
     return np.vstack([X, -X]), np.vstack([T, -T])
 
 
@@ -104,13 +82,12 @@ def steps_to(steps, target):
 
 def median_fit(fit):
     """Median CPU seconds of a fit, and the number of iterations that it returns."""
-    runs = [cpu_seconds(fit) for _ in range(REPEATS)]
-    return {"seconds": statistics.median(run[0] for run in runs), "iterations": runs[0][1]}
+    seconds, iterations = median_seconds(fit, REPEATS)
+    return {"seconds": seconds, "iterations": iterations}
 
 
 def whole_fit(X, y):
-    """The peer's fit, and ours to the same objective, to the same distance from its optimum, and of
-    the same problem.
+    """The peer's fit, and ours to the same objective, to the same gap, and of the same problem.
 
     The peer has targets 1 and -1, which make the objective twice as large, and no intercept, which
     makes its optimum larger. So its objective is reached early by a problem with an intercept;
@@ -149,27 +126,16 @@ def whole_fit(X, y):
 
 def main():
     """Print one line a case and write all figures beside this file."""
-    found, fits = [], {}
-    for n_features, limit, wanted in CASES:
-        X, y = samples(n_features)
-        our_iteration(X, y)  # warm
-        ours = [our_iteration(X, y) for _ in range(REPEATS)]
-        theirs = peer_iterations(X, y, limit)[0]
-        ours += [our_iteration(X, y) for _ in range(REPEATS)]
-        case = {
-            "n_features": n_features,
-            "rfs_seconds": statistics.median(ours),
-            "peer_seconds": statistics.median(theirs[1:]),
-            "wanted": wanted,
-        }
-        case["ratio"] = case["peer_seconds"] / case["rfs_seconds"]
-        found.append(case)
-        print(
-            f"d={n_features}: an iteration {1e3 * case['rfs_seconds']:.2f} ms, scikit-feature "
-            f"{1e3 * case['peer_seconds']:.0f} ms, ratio {case['ratio']:.0f} (at least {wanted})",
-            flush=True,
-        )
-    for name, (X, y) in {"random": samples(FIT_FEATURES), "ORL": orl_half()}.items():
+    both = Iterations(
+        method="rfs",
+        peer="scikit-feature",
+        problem=samples,
+        ours=our_iteration,
+        theirs=lambda given, limit: (peer_iterations(*given, limit)[0][1:], ()),
+        difference=lambda *_: {},  # the peer records no objective
+    )
+    found, fits = list(both.compare(CASES, REPEATS)), {}
+    for name, (X, y) in {"random": samples(FIT_FEATURES), "ORL": load_orl_half()}.items():
         fit = fits[name] = whole_fit(X, y)
         print(
             f"whole fit, {name}, d={X.shape[1]}: scikit-feature {fit['peer_seconds']:.1f} s,"
@@ -188,14 +154,8 @@ def main():
             sep="\n  ",
             flush=True,
         )
-    result = {
-        "n_samples": N_SAMPLES,
-        "n_classes": N_CLASSES,
-        "alpha": ALPHA,
-        "iteration": found,
-        "fit": fits,
-    }
-    Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=2) + "\n")
+    settings = {"n_samples": N_SAMPLES, "n_classes": N_CLASSES, "alpha": ALPHA}
+    save(__file__, {**settings, "iteration": found, "fit": fits})
 
 
 if __name__ == "__main__":

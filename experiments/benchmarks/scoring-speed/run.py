@@ -1,19 +1,17 @@
-"""Share of the trials' CPU time that scores by nearest neighbours take, beside scikit-learn's
-KNeighborsClassifier.
-"""
+"""Share of the trials' CPU time in scores by nearest neighbours, beside scikit-learn's."""
 
 from __future__ import annotations
 
 import argparse
 import csv
 import sys
-import time
 import warnings
 
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
+from experiments.timing import cpu_seconds
 from raysel.evaluation.scoring import Evaluation
 from raysel.execution.serial import MEMORY_SHARE, PreparedFolds
 from raysel.execution.trials import ConfigurationTrial
@@ -21,13 +19,6 @@ from raysel.numerics.rankings import descending_order
 from raysel.run.api import prepare_study
 
 STUDIES = ("digits-smr", "usps-smr", "orl-smr")
-
-
-def cpu_seconds(action):
-    """CPU seconds of one call, and what it returned."""
-    started = time.process_time()
-    result = action()
-    return time.process_time() - started, result
 
 
 class Scoring:

@@ -1,16 +1,14 @@
-"""SMR of order 3 against its literal form: explicit Khatri-Rao and Kronecker matrices, a dense D,
-one system a class.
+"""SMR of order 3 against its literal form: matrices written out, a dense D, a system a class.
 
-Run: python experiments/benchmarks/smr-speed/order3.py
+Run: python -m experiments.benchmarks.smr-speed.order3
 """
 
-import statistics
-import time
 import tracemalloc
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from experiments.timing import cpu_seconds, median_seconds
 from raysel.numerics.least_squares import least_squares_data
 from raysel.numerics.tensor_factors import unit_cells
 from raysel.solvers.smr.smr import SMR
@@ -74,16 +72,9 @@ def literal(X, y, alpha, n_iterations):
     return P
 
 
-def cpu_seconds(action):
-    """CPU seconds of one call, and what it returned."""
-    started = time.process_time()
-    result = action()
-    return time.process_time() - started, result
-
-
-def median_seconds(action):
+def repeated(action):
     """Median CPU seconds of several calls."""
-    return statistics.median(cpu_seconds(action)[0] for _ in range(REPEATS))
+    return median_seconds(action, REPEATS)[0]
 
 
 def products(X):
@@ -119,7 +110,7 @@ def iteration_seconds(shape):
     flat = X.reshape(len(X), -1)
     alpha = FRACTION * least_squares_data(flat, y).alpha_max
     many, few = (
-        median_seconds(lambda n=n: list(fixed(shape, alpha, n).iterate(flat, y))) for n in (11, 1)
+        repeated(lambda n=n: list(fixed(shape, alpha, n).iterate(flat, y))) for n in (11, 1)
     )
     return (many - few) / 10
 
@@ -133,10 +124,10 @@ def main():
     seconds, P = cpu_seconds(lambda: literal(X, y, alpha, LITERAL_ITERATIONS))
     target = objective(P * data.scale, data, alpha / data.scale, 1.0, ZETA * data.scale**2)
     ours = fixed(SHAPE, alpha, LITERAL_ITERATIONS)
-    same = median_seconds(lambda: list(ours.iterate(flat, y)))
+    same = repeated(lambda: list(ours.iterate(flat, y)))
     best = fixed(SHAPE, alpha, 100, "multistart")
-    reached = median_seconds(lambda: next(J for J in best.iterate(flat, y) if target >= J))
-    floor = median_seconds(products(X))
+    reached = repeated(lambda: next(J for J in best.iterate(flat, y) if target >= J))
+    floor = repeated(products(X))
     iteration = iteration_seconds(SHAPE)
     tracemalloc.start()
     list(fixed(SHAPE, alpha, 3).iterate(flat, y))

@@ -1,15 +1,9 @@
-"""SMR against its literal form: CPU time to the objective that the paper's start reaches in 30
-iterations.
-"""
-
-import os
-import statistics
-import time
-from pathlib import Path
+"""SMR against its literal form: CPU time to the objective that 30 printed iterations reach."""
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from experiments.timing import cpu_seconds, load_orl_half, median_seconds
 from raysel.numerics.least_squares import least_squares_data
 from raysel.solvers.smr.smr import SMR
 from raysel.solvers.smr.updates import objective
@@ -20,14 +14,6 @@ REPEATS = 9
 # (rank, alpha / alpha_max, ratio to reach): ranks of the claim, alpha at both ends of the useful
 # range.
 CASES = [(4, 0.1, 100), (4, 0.01, 100), (10, 0.1, 50), (10, 0.01, 50)]
-
-
-def orl_half():
-    """The first five images of each of the 40 persons, in [0, 1]."""
-    with np.load(Path(os.environ["RAYSEL_DATA"]) / "ORL.npz") as file:
-        X, y = file["X"].reshape(len(file["y"]), -1) / 255.0, file["y"]
-    chosen = np.concatenate([np.flatnonzero(y == person)[:5] for person in np.unique(y)])
-    return X[chosen], y[chosen]
 
 
 def literal_factor(vec_images, Y, Lc, known, D, alpha):
@@ -68,13 +54,6 @@ def literal_smr(X, y, alpha, rank, n_iterations):
     return P
 
 
-def cpu_seconds(action):
-    """CPU seconds of one call, and what it returned."""
-    started = time.process_time()
-    result = action()
-    return time.process_time() - started, result
-
-
 def iterations_to(target, X, y, alpha, rank):
     """Fit, validation and preparation included, until the objective is no larger than the
     target.
@@ -100,12 +79,12 @@ def gemm_floor(X, n_classes, rank):
         np.matmul(U, by_rows, out=F_u)
         np.matmul(V, by_columns, out=F_v)
 
-    return statistics.median(cpu_seconds(products)[0] for _ in range(3 * REPEATS))
+    return median_seconds(products, 3 * REPEATS)[0]
 
 
 def main():
     """Print one line a case."""
-    X, y = orl_half()
+    X, y = load_orl_half()
     data = least_squares_data(X, y)
     print(
         f"ORL, {len(X)} images, {len(data.classes)} classes, one BLAS thread, medians of {REPEATS},"
@@ -117,22 +96,12 @@ def main():
             lambda a=alpha, k=rank: literal_smr(X, y, a, k, LITERAL_ITERATIONS)
         )
         target = objective(P, data, alpha, 1.0, ZETA)
-        same = SMR(
-            SHAPE,
-            alpha,
-            rank,
-            zeta=ZETA,
-            init="identity",
-            alpha_scale="absolute",
-            max_iter=30,
-            tol=0,
-        )
+        fixed = {"zeta": ZETA, "alpha_scale": "absolute", "max_iter": 30, "tol": 0}
+        same = SMR(SHAPE, alpha, rank, init="identity", **fixed)
         same_seconds, _ = cpu_seconds(lambda s=same: s.fit(X, y))
-        runs = [
-            cpu_seconds(lambda a=alpha, k=rank, t=target: iterations_to(t, X, y, a, k))
-            for _ in range(REPEATS)
-        ]
-        seconds, iterations = statistics.median(run[0] for run in runs), runs[0][1]
+        seconds, iterations = median_seconds(
+            lambda a=alpha, k=rank, t=target: iterations_to(t, X, y, a, k), REPEATS
+        )
         start, _ = min(
             cpu_seconds(lambda a=alpha, k=rank: iterations_to(np.inf, X, y, a, k))
             for _ in range(REPEATS)
