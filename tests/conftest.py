@@ -22,6 +22,9 @@ from threadpoolctl import threadpool_limits
 
 from raysel.tracking import upload_process
 
+#: Test files import Ray before raysel does: a Ray of theirs listens on loopback all the same.
+LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+os.environ[LOOPBACK] = "0"
 #: Files beside tests/run that use the finished study or upload, for which each process starts
 #: others.
 SHARING = {
@@ -164,9 +167,10 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Collect it again, but for what stays, and refuse a pytest with which no groups would be
-    made.
+    """Collect it again, but for what stays, let processes of the tests join clusters, and refuse a
+    pytest with which no groups would be made.
     """
+    del os.environ[LOOPBACK]
     gc.freeze()
     gc.enable()
     if session.config.getoption("loadgroup", False):  # in a process of pytest-xdist

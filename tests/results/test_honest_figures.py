@@ -322,7 +322,7 @@ def test_nothing_that_tune_pickles_a_trial_holds_the_data(tmp_path):
         for pickled in (
             ray_executor._trial_name,
             PlanSearcher(Batches(work), None, None),
-            PlanScheduler(work),
+            PlanScheduler(work, None),
         ):
             assert len(cloudpickle.dumps(pickled)) < 1000
 

@@ -15,10 +15,11 @@ from typing import Any
 
 import ray
 from ray import tune
-from ray.exceptions import RayError
+from ray.exceptions import OutOfMemoryError, RayError
 from ray.tune import TuneError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from raysel.core.credentials import hidden_variables
 from raysel.core.errors import RayStartError, StudyError
 from raysel.core.machine import RunningTimer
 from raysel.data.table_rows import TableRows
@@ -36,15 +37,14 @@ from raysel.execution.executor import (
 )
 from raysel.execution.ray.head import HeadWatch
 from raysel.execution.ray.nodes import Cluster, Demand
+from raysel.execution.ray.running import RunningBatches
 from raysel.execution.ray.session import node_check, ray_session
 from raysel.execution.ray.tasks import NodeTasks, task_options
 from raysel.execution.ray.tune import (
     PlanScheduler,
     PlanSearcher,
-    RecorderCallback,
     StudyStopper,
     StudyTrainable,
-    adapted_tune,
 )
 from raysel.execution.ray.versions import other_versions
 from raysel.execution.serial import SerialExecutor, limited_threads, refit, run_task
@@ -53,6 +53,8 @@ from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 from raysel.tracking.records import NodeRecord
 
+#: Keys of Amazon's storage, which Tune would copy to its actors' environment.
+KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN")
 #: Largest share of the object store for prepared folds; further folds are prepared again by each
 #: trial.
 _STORE_SHARE = 0.5
@@ -173,7 +175,7 @@ class RayExecutor(Executor):
         self._plan, self._log = plan, log
         if self._instead:
             return self._instead.run_trials(plan, log)
-        study_ref, study, search = self._study_ref, self._study, self._study.config.search
+        search = self._study.config.search
         logging.getLogger("ray.tune").setLevel(
             logging.CRITICAL
         )  # errors are recorded in the journal
@@ -182,38 +184,52 @@ class RayExecutor(Executor):
         self._cluster.check()
         limits = SearchLimits(search.time_budget, search.max_failures, plan)
         batches = Batches(plan)
-        callback = RecorderCallback(plan, Recorder(plan, log), self._cluster, batches)
-        log.enter_phase("preparing the folds")
-        if study.dataset.X.nbytes > _store_bytes():
-            log.message(
-                "the data exceed Ray's object store and will spill to disk, which is slower: start"
-                " Ray with a larger object_store_memory"
-            )
-        prepared = self._prepare_folds() if self._shares_folds else {}
-        n_folds = study.n_inner * len(study.prepared_examples)
-        if self._shares_folds and len(prepared) < n_folds:
-            log.message(
-                f"the prepared folds exceed {_STORE_SHARE:.0%} of Ray's object store: each trial"
-                " prepares them again, which is slower"
-            )
+        running = RunningBatches(plan, Recorder(plan, log), self._cluster, batches)
+        trainable = tune.with_parameters(
+            StudyTrainable,
+            shared=(self._study_ref, self._shared_folds(log)),
+            trial_class=plan.trial_class,
+        )
         log.enter_phase("")
+        ended = False
+        while not ended:
+            ended = self._tune(
+                trainable,
+                PlanSearcher(batches, self._cluster, limits),
+                PlanScheduler(plan, running),
+                StudyStopper(limits),
+                running,
+            )
+        self._cluster.want(0)
+        self._tasks.clear()  # the prepared folds may leave the object store
+        if check:
+            check.record(log)
+        limits.check_failures()
+        return limits.out_of_time and plan.n_left > 0
+
+    def _tune(
+        self,
+        trainable: Any,
+        searcher: PlanSearcher,
+        scheduler: PlanScheduler,
+        stopper: StudyStopper,
+        running: RunningBatches,
+    ) -> bool:
+        """Run what is left with Tune; return False where memory ran short, which ends Tune."""
         with tempfile.TemporaryDirectory(
             prefix="raysel-tune-", ignore_cleanup_errors=True
         ) as storage:
             tuner = tune.Tuner(
                 tune.with_resources(
-                    tune.with_parameters(
-                        StudyTrainable, shared=(study_ref, prepared), trial_class=plan.trial_class
-                    ),
-                    tune.PlacementGroupFactory([search.needs]),
+                    trainable, tune.PlacementGroupFactory([self._study.config.search.needs])
                 ),
                 tune_config=tune.TuneConfig(
                     reuse_actors=True,
                     # Proposes no more than can run: Tune would start an actor for each waiting
                     # trial.
-                    search_alg=PlanSearcher(batches, self._cluster, limits),
+                    search_alg=searcher,
                     num_samples=-1,
-                    scheduler=PlanScheduler(plan),
+                    scheduler=scheduler,
                     # Module-level functions: Tune pickles them twice per trial, including the
                     # variables of a closure.
                     trial_name_creator=_trial_name,
@@ -223,31 +239,47 @@ class RayExecutor(Executor):
                     name="study",
                     storage_path=storage,
                     verbose=0,
-                    callbacks=[callback],
-                    stop=StudyStopper(limits),
+                    stop=stopper,
                     failure_config=tune.FailureConfig(max_failures=0),  # `Losses` decides
                     checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
                 ),
             )
             try:
-                with adapted_tune():
+                with hidden_variables(KEYS):  # Tune copies them to where Ray's dashboard shows them
                     tuner.fit()
             except (TuneError, RayError, RuntimeError) as error:
                 # Tune raises a RuntimeError from an error of Ray that it does not know.
                 cause = error if isinstance(error, TuneError | RayError) else error.__cause__
+                if isinstance(cause, OutOfMemoryError) and running.give_back(cause):
+                    return False  # the frames of Tune with its actors end with the error
                 if not isinstance(cause, TuneError | RayError):
                     raise
                 failed = StudyError(f"Ray Tune failed: {last_line(cause)}. Resume the study.")
-                raise (callback.error or other_versions(cause) or failed) from error
+                raise (running.error or other_versions(cause) or failed) from error
             except KeyboardInterrupt as error:
                 # The frames of Tune hold the actors: while the traceback exists, they keep their
                 # CPUs.
                 raise error.with_traceback(None) from None
-        self._tasks.clear()  # the prepared folds may leave the object store
-        if check:
-            check.record(log)
-        limits.check_failures()
-        return limits.out_of_time and plan.n_left > 0
+        return True
+
+    def _shared_folds(self, log: StudyLog) -> dict[tuple[str, int, str], Any]:
+        """Put the data, and as many prepared folds as fit, in the object store."""
+        log.enter_phase("preparing the folds")
+        study = self._study
+        if study.dataset.X.nbytes > _store_bytes():
+            log.message(
+                "the data exceed Ray's object store and will spill to disk, which is slower: start"
+                " Ray with a larger object_store_memory"
+            )
+        if isinstance(study.dataset.X, TableRows):
+            return {}  # rows of a table are chosen where they run, and stored would be copies
+        prepared = self._prepare_folds()
+        if len(prepared) < study.n_inner * len(study.prepared_examples):
+            log.message(
+                f"the prepared folds exceed {_STORE_SHARE:.0%} of Ray's object store: each trial"
+                " prepares them again, which is slower"
+            )
+        return prepared
 
     def _prepare_folds(self) -> dict[tuple[str, int, str], Any]:
         """Put all inner splits in the object store, for as many prepare keys as have room."""
@@ -357,13 +389,6 @@ class RayExecutor(Executor):
         alone.
         """
         return self._address is None and not self._study.config.search.resources
-
-    @property
-    def _shares_folds(self) -> bool:
-        """Whether trials share prepared folds: rows of a table are chosen where they run, and
-        stored would be copies.
-        """
-        return not isinstance(self._study.dataset.X, TableRows)
 
     @property
     def _options(self) -> dict[str, Any]:

@@ -10,14 +10,10 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 import ray
-import ray._private.node
-import ray._private.ray_constants
-import ray._private.utils
 from ray.exceptions import RayError
 
 from raysel.core.credentials import hidden_variables
@@ -33,56 +29,6 @@ from raysel.execution.ray.shipping import ShippedCode, runtime_env, shipped_code
 from raysel.execution.ray.versions import NodeCheck, computing_nodes
 from raysel.execution.signals import sigterm_handler_restored
 from raysel.study.definition import Study
-
-
-@contextmanager
-def without_note_on_logs() -> Iterator[None]:
-    """Leave out the line that Ray's core prints where RAY_BACKEND_LOG_LEVEL is set; the rest is
-    printed at the end.
-    """
-    sys.stderr.flush()
-    before = os.dup(2)
-    with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stderr.flush()
-            os.dup2(before, 2)
-            os.close(before)
-            file.seek(0)
-            for line in file:
-                if b"RAY_BACKEND_LOG_LEVEL" not in line:
-                    os.write(2, line)
-
-
-# Set before ray is imported: its loggers, output, snapshots and file copies can take longer than a
-# fit.
-os.environ.update(
-    {
-        "RAY_AIR_NEW_OUTPUT": "0",
-        "RAY_CHDIR_TO_TRIAL_DIR": "0",
-        "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
-        "TUNE_DISABLE_SIGINT_HANDLER": "1",
-        "TUNE_MAX_PENDING_TRIALS_PG": "1000000",  # the searcher proposes no more than can run
-        "TUNE_GLOBAL_CHECKPOINT_S": "1000000",  # state is restored from the journal
-        "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",  # errors are recorded in the journal
-        "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
-    }
-)
-os.environ.setdefault("RAY_worker_niceness", "0")
-# Keep the workers that prepared the folds for the refits: a new worker needs seconds for its
-# imports.
-os.environ.setdefault("RAY_num_workers_soft_limit", str(2 * len(os.sched_getaffinity(0))))
-# Errors of Ray's core go to the terminal although no logs are asked for: the study tells them in
-# its own words.
-os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-# A process that cannot reach the cluster's control service is ended by Ray after this time;
-# `HeadWatch` comes before.
-os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-# Ray joins the driver's runtime_env with that of the job it runs in, where both name modules.
-os.environ.setdefault("RAY_OVERRIDE_JOB_RUNTIME_ENV", "1")
 
 #: Whether Ray has been started in this process with a token: it then demands one from every
 #: cluster, to its end.
@@ -124,7 +70,6 @@ def ray_session(
     global _check, _is_own  # noqa: PLW0603 - Ray's own session is global too
     modules: tuple[str, ...] = ()
     with ExitStack() as stack:
-        stack.enter_context(keys_kept_here())
         if ray.is_initialized():
             if _check is None and len(computing_nodes()) > 1:  # a cluster that the caller joined
                 modules = ("raysel",)
@@ -142,12 +87,32 @@ def ray_session(
             _start()
             _is_own = True
             stack.callback(_end_session)
-            stack.enter_context(waiting_workers_used())
         if modules:
             _check = NodeCheck(modules, allow_mixed_versions)
             stack.callback(_forget_check)
             _check.compare()
         yield
+
+
+@contextmanager
+def without_note_on_logs() -> Iterator[None]:
+    """Leave out the line that Ray's core prints where RAY_BACKEND_LOG_LEVEL is set; the rest is
+    printed at the end.
+    """
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(before, 2)
+            os.close(before)
+            file.seek(0)
+            for line in file:
+                if b"RAY_BACKEND_LOG_LEVEL" not in line:
+                    os.write(2, line)
 
 
 @contextmanager
@@ -214,85 +179,13 @@ def _join(address: str, code: ShippedCode, studies: Sequence[Study]) -> None:
             raise StudyError(f"the Ray cluster at {address} cannot be joined: {error}") from error
 
 
-#: Servers that a study on this machine does not use, by the methods of Ray's node that start them.
-UNUSED_SERVERS = ("start_api_server", "start_monitor", "start_log_monitor")
-
-
-@contextmanager
-def without_unused_servers() -> Iterator[None]:
-    """Start Ray without API server, autoscaler and log monitor, and its agents without the
-    dashboard's modules.
-
-    They take a second of each core, and Ray's start waits for the first. Ray has no public setting
-    for it; a version that names them otherwise starts them.
-    """
-    with ExitStack() as stack:
-        for name in UNUSED_SERVERS:
-            if hasattr(ray._private.node.Node, name):  # noqa: SLF001
-                stack.enter_context(patch.object(ray._private.node.Node, name))  # noqa: SLF001
-        if hasattr(ray._private.utils, "get_dashboard_dependency_error"):  # noqa: SLF001
-            left_out = ImportError("the dashboard is left out")
-            stack.enter_context(
-                patch.object(
-                    ray._private.utils,  # noqa: SLF001
-                    "get_dashboard_dependency_error",
-                    return_value=left_out,
-                )
-            )
-        yield
-
-
-@contextmanager
-def waiting_workers_used() -> Iterator[None]:
-    """Let Tune's actors run in the workers that Ray has started: they need no environment of their
-    own here.
-
-    Tune gives each actor a `runtime_env` of variables, which no waiting worker has, so that Ray
-    starts another. On this machine the workers have the variables of this process. A version of
-    Tune that keeps its actors elsewhere starts others.
-    """
-    from ray.tune.execution import class_cache  # noqa: PLC0415 - after the variables above
-
-    actors: dict[type, Any] = {}
-
-    def get(_: Any, trainable: type) -> Any:
-        if trainable not in actors:
-            actors[trainable] = ray.remote(trainable)
-        return actors[trainable]
-
-    with ExitStack() as stack:
-        if hasattr(class_cache, "_ActorClassCache"):
-            stack.enter_context(patch.object(class_cache._ActorClassCache, "get", get))  # noqa: SLF001
-        yield
-
-
-@contextmanager
-def keys_kept_here() -> Iterator[None]:
-    """Let Tune copy no key of AWS from this process into its actors' `runtime_env`, which Ray's
-    dashboard shows.
-    """
-    from ray.tune.execution import class_cache  # noqa: PLC0415 - after the variables above
-
-    with ExitStack() as stack:
-        if hasattr(class_cache, "ENV_VARS_TO_PROPAGATE"):
-            others = {
-                name for name in class_cache.ENV_VARS_TO_PROPAGATE if not name.startswith("AWS_")
-            }
-            stack.enter_context(patch.object(class_cache, "ENV_VARS_TO_PROPAGATE", others))
-        yield
-
-
 def _start(attempts: int = 2) -> None:
     """Start Ray on this machine, without its dashboard; again if it fails, as on a busy machine."""
+    _check_interface()
     try:
         with (
             sigterm_handler_restored(),
             hidden_variables(),  # Ray's processes compute, and need no credentials of MLflow
-            # Ray listens on all interfaces, also if it is given 127.0.0.1 as its address, which it
-            # replaces by that of the machine; on the loopback interface only where no other node
-            # can join it, as on macOS and Windows.
-            patch.object(ray._private.ray_constants, "ENABLE_RAY_CLUSTER", False),  # noqa: SLF001 - no public setting
-            without_unused_servers(),
             without_note_on_logs(),
         ):
             ray.init(
@@ -307,3 +200,13 @@ def _start(attempts: int = 2) -> None:
         if attempts > 1:
             return _start(attempts - 1)
         raise RayStartError(f"Ray cannot be started on this machine: {error}") from error
+
+
+def _check_interface() -> None:
+    """Check that a Ray started here listens on the loopback interface only."""
+    if not ip_address(ray.util.get_node_ip_address()).is_loopback:
+        raise ConfigError(
+            "this program imported Ray before raysel did, so that Ray would listen on all network"
+            " interfaces; set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 before `import ray`, or call"
+            " ray.init before the study, which then uses your session."
+        )

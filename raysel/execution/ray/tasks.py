@@ -28,6 +28,8 @@ from raysel.execution.ray.versions import other_versions
 
 #: Number of times that a trial runs again after its worker process ended on a node that goes on.
 MAX_RETRIES = 2
+#: Words of Ray's errors before the id of the node that is lost, or where memory ran short.
+_NODE = re.compile(r"(?:its node has died\. Node Id|Memory on the node \(IP: \S+, ID): ([0-9a-f]+)")
 
 
 class Losses:
@@ -71,8 +73,8 @@ class Losses:
 
 
 def node_in(error: object) -> str:
-    r"""Return the id of the lost node that the error of an actor names; empty if it names none."""
-    named = re.search(r"its node has died\. Node Id: ([0-9a-f]+)", str(error))
+    """Return the id of the node that Ray's error names as lost or short of memory; else empty."""
+    named = _NODE.search(str(error))
     return named[1] if named else ""
 
 

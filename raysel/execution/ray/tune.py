@@ -1,4 +1,4 @@
-"""Adapters of a trial plan to Ray Tune: searcher, scheduler, stopper, callback and trainable."""
+"""Adapters of a trial plan to Ray Tune: searcher, scheduler, stopper and trainable."""
 
 from __future__ import annotations
 
@@ -7,64 +7,32 @@ import os
 import pickle
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import ray
 from ray import tune
-from ray.air._internal import usage
-from ray.air.execution._internal import RayActorManager
-from ray.exceptions import OutOfMemoryError, RayActorError, RayError
+from ray.exceptions import RayError
 from ray.tune import Stopper
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 from threadpoolctl import threadpool_limits
 
-from raysel.core.errors import StudyError
-from raysel.core.files import instance_of
 from raysel.core.machine import RunningTimer
-from raysel.evaluation.lost_trials import worker_died
 from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.split import KnownScores, Split
 from raysel.execution.batches import BATCH_SECONDS, Batches
-from raysel.execution.executor import Recorder, SearchLimits, last_line
-from raysel.execution.ray.nodes import Cluster, MemoryShortError
-from raysel.execution.ray.session import token_refusal
-from raysel.execution.ray.tasks import Losses, storage_error_of
-from raysel.execution.ray.versions import other_versions
+from raysel.execution.executor import SearchLimits
+from raysel.execution.ray.nodes import Cluster
+from raysel.execution.ray.running import RunningBatches
 from raysel.execution.trial_plan import TrialPlan
 from raysel.execution.trials import Rung
 from raysel.execution.trials import Trial as Trial_trainable
 from raysel.study.definition import Study
-
-
-@contextmanager
-def adapted_tune() -> Iterator[None]:
-    """Let Tune treat a worker that Ray ended because memory ran short like one that died, and count
-    no callbacks.
-
-    Tune knows no `OutOfMemoryError` of an actor and raises at the first, which would end the study.
-    To count callbacks for Ray's statistics it imports MLflow, which takes seconds.
-    """
-    handle = RayActorManager._actor_task_failed  # noqa: SLF001 - Tune has no public place for it
-
-    def failed(self: Any, tracked_actor_task: Any, exception: Exception) -> None:
-        handle(
-            self,
-            tracked_actor_task,
-            MemoryShortError() if isinstance(exception, OutOfMemoryError) else exception,
-        )
-
-    with (
-        patch.object(RayActorManager, "_actor_task_failed", failed),
-        patch.object(usage, "tag_callbacks"),
-    ):
-        yield
 
 
 class _NotStored:
@@ -77,9 +45,7 @@ class _NotStored:
 
 
 class PlanSearcher(_NotStored, Searcher):
-    """Tune searcher that suggests batches of a search, as many at once as the cluster can run
-    now.
-    """
+    """Tune searcher that suggests batches, as many at once as the cluster can run now."""
 
     def __init__(self, batches: Batches, cluster: Cluster, limits: SearchLimits) -> None:
         super().__init__(metric=None, mode=None)
@@ -119,29 +85,48 @@ class PlanSearcher(_NotStored, Searcher):
 
 
 class PlanScheduler(_NotStored, FIFOScheduler):
-    """Tune scheduler that stops trials at their rungs and lets each trial wait for the actor that
-    starts for it.
+    """Tune scheduler that stops trials at their rungs and hands their records on.
 
-    Tune's default moves a waiting trial to an actor that becomes free meanwhile and stops the one
-    that is starting, so that one actor would run all trials if they are short.
+    Each trial waits for the actor that starts for it: Tune's default moves a waiting trial to an
+    actor that becomes free meanwhile and stops the one that is starting, so that one actor would
+    run all trials if they are short.
     """
 
-    def __init__(self, plan: TrialPlan) -> None:
+    def __init__(self, plan: TrialPlan, running: RunningBatches) -> None:
         super().__init__()
-        self._plan = plan
+        self._plan, self._running = plan, running
+
+    def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
+        """Hand on that a batch has been proposed."""
+        self._running.add(trial.config["name"], trial.config["batch"])
 
     def choose_trial_to_run(self, tune_controller: Any) -> None:
-        """Return None, so that the controller starts each trial on its own actor in the order of
-        arrival.
+        """Look at the nodes, as Tune asks in each of its steps, and choose no trial.
+
+        The controller then starts each trial on its own actor in the order of arrival.
         """
+        self._running.look()
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
-        """Return whether a trial that has reached a rung continues."""
-        if result["done"] or "rung" not in result:
+        """Hand on what a worker has sent, and return whether the trial continues."""
+        name = trial.config["name"]
+        if "node" in result:
+            self._running.start(name, result["node"])
             return TrialScheduler.CONTINUE
+        records, ended = list(result["records"]), result["ended"]
+        result["records"].clear()  # Tune keeps every result in memory
+        if "rung" not in result:
+            self._running.keep(name, records, ended=ended)
+            return TrialScheduler.STOP if ended else TrialScheduler.CONTINUE
         (config,) = trial.config["batch"].parts
-        should_continue = self._plan.should_continue(config, Rung(result["rung"], result["score"]))
-        return TrialScheduler.CONTINUE if should_continue else TrialScheduler.STOP
+        if self._plan.should_continue(config, Rung(result["rung"], result["score"])):
+            return TrialScheduler.CONTINUE
+        self._running.keep(name, records, ended=True, stopped=True)
+        return TrialScheduler.STOP
+
+    def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
+        """Hand on that a batch was lost with its worker, or ended by an error."""
+        self._running.fail(trial.config["name"], _last_error(trial))
 
 
 class StudyStopper(_NotStored, Stopper):
@@ -167,9 +152,7 @@ _KEPT_BYTES = 2**26
 
 
 class StudyTrainable(tune.Trainable):
-    """Trainable that runs a batch; the result of a step holds the records that it has filled, as
-    JSON.
-    """
+    """Trainable that runs a batch: tells its node, then the records that it has filled, as JSON."""
 
     def setup(
         self,
@@ -192,6 +175,7 @@ class StudyTrainable(tune.Trainable):
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
         """Start the next batch in the same actor."""
+        self._node_told = False
         self._left = deque(new_config["batch"].parts)
         self._end = time.monotonic() + BATCH_SECONDS
         self._begin()
@@ -206,28 +190,25 @@ class StudyTrainable(tune.Trainable):
         self._steps = self._trial.steps()
 
     def step(self) -> dict[str, Any]:
-        """Advance the batch for a few seconds, to a rung, or to its end."""
+        """Tell the node first; then advance the batch for seconds, to a rung, or to its end."""
+        if not self._node_told:
+            self._node_told = True
+            return {"node": ray.get_runtime_context().get_node_id()}
         pause = time.monotonic() + _STEP_SECONDS
-        # In a dict of its own, which the driver empties, because Tune keeps every result in memory.
         records: list[str] = []
-        payload = {"records": records}
         while True:
             for iteration in self._steps:
                 rung = self._trial.rung(iteration)
                 if rung:
                     records.append(self._result())
-                    return {
-                        "done": False,
-                        "rung": rung.level,
-                        "score": rung.score,
-                        "payload": payload,
-                    }
+                    at_rung = {"rung": rung.level, "score": rung.score}
+                    return {"records": records, "ended": False, **at_rung}
                 if time.monotonic() > pause:
-                    return {"done": False, "payload": payload}
+                    return {"records": records, "ended": False}
             self.cleanup()
             records.append(self._result())
             if not self._left or time.monotonic() > self._end:
-                return {"done": True, "payload": payload}
+                return {"records": records, "ended": True}
             self._begin()
 
     def cleanup(self) -> None:
@@ -259,130 +240,6 @@ class StudyTrainable(tune.Trainable):
                 return split
         return self._study.trial_split(fold, inner, params)
 
-    def node_id(self) -> str:
-        """Return the id of the node that the actor runs on."""
-        return str(ray.get_runtime_context().get_node_id())
-
-
-class RecorderCallback(_NotStored, tune.Callback):
-    """Callback that reports the start and the end of each trial to the recorder."""
-
-    def __init__(
-        self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, batches: Batches
-    ) -> None:
-        self._plan, self._recorder, self._cluster, self._batches = plan, recorder, cluster, batches
-        self.losses = Losses(cluster)
-        #: Names of the trials that have begun.
-        self._begun: set[str] = set()
-        #: Number of parts of each running batch whose records have come, by the batch's name.
-        self._n_ended: dict[str, int] = {}
-        #: Node of each running batch, by its name, and questions for it that are not answered.
-        self._nodes: dict[str, str] = {}
-        self._asked: dict[Any, str] = {}
-        self.error: StudyError | None = None
-
-    def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
-        """Look at the nodes, also when no trial is to be proposed, and request those that are
-        missing.
-        """
-        self._recorder.log.refresh()
-        self._learn_nodes()
-        self._cluster.refresh()
-        self._cluster.want(self._batches.n_left + len(self._n_ended))
-
-    def on_trial_start(
-        self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
-    ) -> None:
-        """Count a trial that has started, and ask for the node of its batch."""
-        name = trial.config["name"]
-        actor = trial.temporary_state.ray_actor
-        if actor is not None and hasattr(actor, "node_id"):
-            self._asked[actor.node_id.remote()] = name
-        self._n_ended[name] = 0
-        self._begin(trial.config["batch"].parts[0])
-
-    def on_trial_result(
-        self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any], **info: Any
-    ) -> None:
-        """Keep the records of the trials that have ended or are stopped."""
-        name, batch = trial.config["name"], trial.config["batch"]
-        records = result.get("payload", {}).pop("records", [])
-        if "rung" in result and not result["done"]:
-            records = []
-        left = batch.parts[self._n_ended[name] :]
-        self._n_ended[name] += len(records)
-        if result["done"]:
-            self._batches.ended(batch, self._n_ended[name])
-            self._end(trial)
-        for part, text in zip(left, records, strict=False):
-            self._begin(part)
-            whole = self._batches.join(part, instance_of(self._plan.record_class, json.loads(text)))
-            if whole is not None:
-                self._report(
-                    self._recorder.stop if "rung" in result else self._recorder.keep, whole
-                )
-
-    def on_trial_error(
-        self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
-    ) -> None:
-        """Let the trials of a batch that was lost run again, or record that one failed in every
-        attempt.
-        """
-        error, name = _last_error(trial), trial.config["name"]
-        died = isinstance(error, RayActorError) and not error.actor_init_failed
-        refused = other_versions(error) or storage_error_of(error)
-        if refused := refused or (token_refusal() if died else None):
-            self.error = refused
-            raise refused
-        self._learn_nodes()
-        again = self.losses.runs_again(name, self._nodes.pop(name, ""), error)
-        left = trial.config["batch"].parts[
-            self._n_ended.pop(name, 0) :
-        ]  # not started: its worker failed first
-        if again or len(left) > 1:
-            self._batches.again(left)
-            return
-        self._end(trial)
-        reason = last_line(error)
-        if died:
-            why = ("memory ran short",) if isinstance(error, MemoryShortError) else ()
-            reason = worker_died(self.losses.n_own_ends(name), *why)
-        if self._batches.lose(left[0]):
-            self._begin(left[0])
-            self._report(self._recorder.lose, left[0], reason)
-
-    def _begin(self, part: dict[str, Any]) -> None:
-        """Count a trial whose first part has begun."""
-        if part["name"] not in self._begun:
-            self._begun.add(part["name"])
-            self._recorder.log.trial_started()
-
-    def _learn_nodes(self) -> None:
-        """Take the answers of the actors that were asked for their node."""
-        if not self._asked:
-            return
-        for answered in ray.wait(list(self._asked), num_returns=len(self._asked), timeout=0)[0]:
-            name = self._asked.pop(answered)
-            if name in self._n_ended:
-                try:
-                    self._nodes[name] = ray.get(answered)
-                except RayError:  # the worker has ended
-                    continue
-                self._cluster.started(name, self._nodes[name])
-
-    def _end(self, trial: Trial) -> None:
-        name = trial.config["name"]
-        self._n_ended.pop(name, None)
-        self._nodes.pop(name, None)
-        self._cluster.ended(name)
-
-    def _report(self, method: Any, *arguments: Any) -> None:
-        try:
-            method(*arguments)
-        except StudyError as error:
-            self.error = error
-            raise
-
 
 def _last_error(trial: Trial) -> object:
     """Return the error of a trial's last attempt, or its text if Tune did not keep the error
@@ -391,8 +248,6 @@ def _last_error(trial: Trial) -> object:
     # Trial.get_error reads the storage, where Tune copies these files only later.
     if trial.pickled_error_file:
         return pickle.loads(Path(trial.pickled_error_file).read_bytes())  # noqa: S301 - written by Tune in this process
-    return (
-        Path(trial.error_file).read_text(encoding="utf-8")
-        if trial.error_file
-        else "no error is known"
-    )
+    if trial.error_file:
+        return Path(trial.error_file).read_text(encoding="utf-8")
+    return "no error is known"

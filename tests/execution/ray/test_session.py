@@ -4,22 +4,23 @@ does not start.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 from unittest.mock import MagicMock
 
 import pytest
-import ray._private.node
-import ray._private.utils
+import ray
 from ray.tune.execution import class_cache
-from small_studies import NoUpload, make_study, write_digits
+from small_studies import NoUpload, make_study, quiet_log, write_digits
 
-from raysel.core.errors import RayStartError
+from raysel.core.errors import ConfigError, RayStartError
 from raysel.execution.ray import session
+from raysel.execution.trial_plan import trial_plan
+from raysel.execution.trials import ConfigurationTrial
 from raysel.run import course
 from raysel.run.launch import make_executor
+from raysel.tracking.journal import read_journal
 
 
 def run(folder, script):
@@ -89,42 +90,51 @@ def test_where_ray_does_not_start_a_study_is_computed_in_this_process(tmp_path, 
     assert [end.value for end in ends] == [4, 9]
 
 
-def test_ray_has_the_methods_that_start_servers_which_a_study_does_not_use():
-    assert all(callable(getattr(ray._private.node.Node, name)) for name in session.UNUSED_SERVERS)
-    assert callable(ray._private.utils.get_dashboard_dependency_error)
-    assert callable(class_cache._ActorClassCache.get)
-
-
-def test_other_versions_of_ray_start_as_they_do_by_themselves(monkeypatch):
-    monkeypatch.delattr(class_cache, "_ActorClassCache")
-    for name in session.UNUSED_SERVERS:
-        monkeypatch.delattr(ray._private.node.Node, name)
-    with session.without_unused_servers(), session.waiting_workers_used():
-        assert not hasattr(ray._private.node.Node, session.UNUSED_SERVERS[0])
+@pytest.mark.parametrize(
+    ("address", "is_loopback"), [("127.0.0.1", True), ("::1", True), ("192.0.2.7", False)]
+)
+def test_ray_that_would_listen_on_all_interfaces_is_not_started(
+    address, is_loopback, slow_servers, monkeypatch
+):
+    monkeypatch.setattr(session.ray.util, "get_node_ip_address", lambda: address)
+    expected = RayStartError if is_loopback else ConfigError
+    with pytest.raises(expected) as raised, session.ray_session(None):
+        pass
+    assert bool(slow_servers) == is_loopback
+    assert is_loopback or "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0" in str(raised.value)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
-def test_a_session_on_this_machine_starts_what_a_study_uses_and_its_actors_take_waiting_workers():
-    class Worker:
-        def environment(self):
-            return ray.get_runtime_context().runtime_env.get("env_vars")
+def test_actors_of_tune_get_no_key(tmp_path, monkeypatch):
+    """Ray's dashboard shows the variables that they are given."""
 
-    assert set(ray._private.worker._global_node.all_processes) == {"gcs_server", "raylet"}
-    get = class_cache._ActorClassCache.get
-    with session.ray_session(None):
-        worker = class_cache._ActorClassCache().get(Worker).remote()
-        assert ray.get(worker.environment.remote()) is None
-        ray.kill(worker)
-    assert class_cache._ActorClassCache.get is get
+    class Told(ConfigurationTrial):
+        def steps(self):
+            given = ray.get_runtime_context().runtime_env["env_vars"]
+            raise LookupError(" ".join(given))
+
+    for name in class_cache.ENV_VARS_TO_PROPAGATE:
+        if name.startswith("AWS_"):
+            monkeypatch.setenv(name, "secret")
+    write_digits(tmp_path / "few.npz")
+    study = make_study(tmp_path / "few.npz", search={}, solver__space={"alpha": [0.1]})
+    plan = trial_plan(study)
+    monkeypatch.setattr(plan, "trial_class", Told)
+    with quiet_log(tmp_path / "run", study) as log, make_executor(study, None) as executor:
+        executor.run_trials(plan, log)
+    (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
+    given = record["error"].removeprefix("LookupError: ").split()
+    assert set(given) == {"PL_DISABLE_FORK", "RAY_CHDIR_TO_TRIAL_DIR"}
+    assert os.environ["AWS_SECRET_ACCESS_KEY"] == "secret"
 
 
 ENVIRONMENT = """
 import os, secrets
 from contextlib import suppress
 from pathlib import Path
-import ray
 from raysel.execution.ray.session import ray_session
+import ray
 
 @ray.remote
 def environment():
@@ -150,31 +160,6 @@ with ray_session(None):
 @pytest.mark.slow
 def test_processes_of_ray_have_the_variables_of_this_one_but_no_passwords(tmp_path):
     assert run(tmp_path, ENVIRONMENT) == ["here", "[]"]
-
-
-def test_actors_on_a_cluster_get_no_key_of_aws(monkeypatch):
-    """Their `runtime_env` is shown by Ray's dashboard; a session of this machine gives them none
-    at all.
-    """
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    monkeypatch.setenv("RAY_CHDIR_TO_TRIAL_DIR", "0")
-    spec = importlib.util.find_spec("ray.tune.execution.class_cache")
-    as_it_comes = importlib.util.module_from_spec(
-        spec
-    )  # not as the Ray of the other tests has changed it
-    spec.loader.exec_module(as_it_comes)
-    monkeypatch.setattr("ray.tune.execution.class_cache", as_it_comes)
-
-    def variables():
-        return (
-            as_it_comes._ActorClassCache()
-            .get(type("Actor", (), {}))
-            ._default_options["runtime_env"]["env_vars"]
-        )
-
-    assert variables()["AWS_SECRET_ACCESS_KEY"] == "secret"
-    with session.keys_kept_here():
-        assert variables().keys() == {"PL_DISABLE_FORK", "RAY_CHDIR_TO_TRIAL_DIR"}
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ from small_studies import make_study, quiet_log, run_on_ray, run_serially, write
 from raysel.execution.batches import Batch, Batches
 from raysel.execution.executor import Recorder
 from raysel.execution.ray.nodes import Cluster
+from raysel.execution.ray.running import RunningBatches
 from raysel.execution.ray.tasks import MAX_RETRIES
-from raysel.execution.ray.tune import RecorderCallback
+from raysel.execution.ray.tune import PlanScheduler
 from raysel.execution.trial_plan import trial_plan
 from raysel.tracking.journal import read_journal
 
@@ -44,6 +45,16 @@ def broken(phase, kind):
     return type("Broken", (tune.Trainable,), methods)
 
 
+def fit(trainable, config, scheduler, folder):
+    """Run one trial with Tune."""
+    tune.Tuner(
+        trainable,
+        param_space=config,
+        tune_config=tune.TuneConfig(scheduler=scheduler),
+        run_config=tune.RunConfig(storage_path=str(folder / "tune"), verbose=0),
+    ).fit()
+
+
 @pytest.mark.parametrize(
     ("phase", "kind", "expected"),
     [
@@ -58,15 +69,12 @@ def test_the_error_of_a_lost_trial(phase, kind, expected, digits, tmp_path):
     with quiet_log(tmp_path / "run", study) as log:
         batches = Batches(plan)
         proposed = {"name": "lost", "batch": batches.next(slots=1)}
-        callback = RecorderCallback(
+        running = RunningBatches(
             plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), batches
         )
         for _ in range(MAX_RETRIES):
-            callback.losses.runs_again("lost", "", None)
-        config = tune.RunConfig(
-            storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback]
-        )
-        tune.Tuner(broken(phase, kind), param_space=proposed, run_config=config).fit()
+            running.losses.runs_again("lost", "", None)
+        fit(broken(phase, kind), proposed, PlanScheduler(plan, running), tmp_path)
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
     assert (record["status"], record["error"]) == ("failed", expected)
 
@@ -77,14 +85,11 @@ def test_parts_of_a_lost_piece_are_not_recorded_and_run_alone(digits, tmp_path):
     parts = [{**config, **part} for config in iter(plan.propose, None) for part in plan.parts]
     batches = Batches(plan)
     with quiet_log(tmp_path / "run", study) as log:
-        callback = RecorderCallback(
+        running = RunningBatches(
             plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), batches
         )
-        config = tune.RunConfig(
-            storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback]
-        )
         lost = {"name": "lost", "batch": Batch(parts)}
-        tune.Tuner(broken("step", "raises"), param_space=lost, run_config=config).fit()
+        fit(broken("step", "raises"), lost, PlanScheduler(plan, running), tmp_path)
     assert not list(read_journal(tmp_path / "run" / "journal.jsonl"))
     assert [batches.next(slots=1).parts for _ in parts] == [[part] for part in parts]
 
