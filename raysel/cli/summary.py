@@ -29,6 +29,7 @@ from raysel.results.remarks import format_remarks, short_remarks
 from raysel.results.result import StudyResult
 from raysel.results.tables import TextTable
 from raysel.tracking.journal_upload import notices
+from raysel.tracking.mlflow_store import store_file, with_store_file
 from raysel.tracking.mlflow_view import runs_page
 
 _LABEL = 11  # columns of the labels, with the space behind them
@@ -166,7 +167,8 @@ def _mlflow_lines(result: StudyResult) -> list[str]:
     """
     uri = result.stored.study.uri
     page = runs_page(result.tracking.get("experiment_id", "0"), result.tracking.get("view", ""))
-    if not uri.startswith("sqlite:"):
+    store = store_file(uri)
+    if store is None:
         place = bare_uri(uri)
         if uri.lower().startswith("http"):
             return [place.rstrip("/") + page]
@@ -177,12 +179,9 @@ def _mlflow_lines(result: StudyResult) -> list[str]:
                 " --backend-store-uri"
             ),
         ]
-    stored = Path(uri.removeprefix("sqlite:///"))
-    shown = stored.relative_to(Path.cwd()) if stored.is_relative_to(Path.cwd()) else stored
-    command = (
-        f"{shlex.quote(sys.executable)} -m mlflow ui --backend-store-uri"
-        f" {shlex.quote(f'sqlite:///{shown}')}"
-    )
+    if store.is_relative_to(Path.cwd()):
+        uri = with_store_file(uri, store.relative_to(Path.cwd()))
+    command = f"{shlex.quote(sys.executable)} -m mlflow ui --backend-store-uri {shlex.quote(uri)}"
     return [command, f"then open http://127.0.0.1:5000{page}"]
 
 

@@ -45,7 +45,13 @@ from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, last_end
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener, Progress, StudyLog
-from raysel.tracking.places import check_experiment, check_store, missing_credentials, note_places
+from raysel.tracking.places import (
+    check_experiment,
+    check_store,
+    missing_credentials,
+    note_data,
+    note_store,
+)
 from raysel.tracking.records import StudyRecord
 from raysel.tracking.server_address import unreachable
 from raysel.tracking.upload_process import MLflowUploader, Upload
@@ -105,7 +111,8 @@ def run(
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
     study = study.with_data_at(directory.data)
     record = study_record(study, id_=uuid.uuid4().hex, uri=uri, started=now())
-    note_places(study.config, record.uri, record.id)
+    note_data(study.config)
+    note_store(study.config, record.uri, record.id)
     with lock, _new_journal(study, directory, record, own, lock) as journal:
         course = _Course(study, directory, executor, None, record, keep_models)
         return course.run(journal, listeners, start_upload, show)
@@ -128,7 +135,9 @@ def resume(
         uploaded = start_upload is not None and study.config.tracking.mlflow
         if uploaded and record.experiment == record.name:
             check_experiment(record.uri, record.name, record.id, directory.path)
-        note_places(study.config, record.uri, record.id)
+        note_data(study.config)
+        if study.config.tracking.mlflow:  # else only the directory may name the store
+            note_store(study.config, record.uri, record.id)
         write_config(directory, study.config)
         with Journal(directory.journal, lock) as journal:
             journal.append(record)

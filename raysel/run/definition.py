@@ -161,19 +161,7 @@ def prepare(
         return Comparison.prepare(
             with_data_at(OWN_DATA, loaded), own=own.dataset(first.dataset, first.cv.groups)
         )
-    if compared:
-        ComparisonRecord.read(resumed)  # refuses what is no comparison
-    if config is None:
-        config = _stored(resumed, overrides, compared=compared, tracked=tracked)
-    if resumed.data.exists() and not names_data(config, overrides):
-        loaded = with_data_at(
-            resumed.data.absolute(), load(config, overrides, own_data=True, compared=compared)
-        )
-    else:
-        loaded = load(config, overrides, compared=compared)
-    path = next(iter(loaded.members.values())).dataset.path
-    if (moved := found_path(path, resumed.path)) != path:
-        loaded = with_data_at(str(moved), loaded, written=False)
+    loaded = _resumed_config(config, overrides, resumed, compared=compared, tracked=tracked)
     try:
         return Comparison.prepare(loaded, resumed)
     except DataError as error:
@@ -182,8 +170,37 @@ def prepare(
         ) from error
 
 
+def _resumed_config(
+    config: Source | None,
+    overrides: Overrides,
+    resumed: StudyDirectory,
+    *,
+    compared: bool,
+    tracked: bool,
+) -> StudyConfig | ComparisonConfig:
+    """Return the configuration of what is resumed, which is that of its directory by default."""
+    if compared:
+        ComparisonRecord.read(resumed)  # refuses what is no comparison
+    is_stored = config is None
+    if config is None:
+        config = _stored(resumed, overrides, compared=compared)
+    if resumed.data.exists() and not names_data(config, overrides):
+        loaded = with_data_at(
+            resumed.data.absolute(), load(config, overrides, own_data=True, compared=compared)
+        )
+    else:
+        loaded = load(config, overrides, compared=compared)
+    for member in loaded.members.values() if is_stored else ():
+        uploaded = tracked and member.tracking.mlflow
+        check_stored_places(member, overrides, resumed.path, tracked=uploaded)
+    path = next(iter(loaded.members.values())).dataset.path
+    if (moved := found_path(path, resumed.path)) != path:
+        return with_data_at(str(moved), loaded, written=False)
+    return loaded
+
+
 def _stored(
-    directory: StudyDirectory, overrides: Overrides, *, compared: bool, tracked: bool
+    directory: StudyDirectory, overrides: Overrides, *, compared: bool
 ) -> Path | dict[str, Any]:
     """Return the configuration in a directory, whose places and code may be a stranger's."""
     directory.check()
@@ -200,7 +217,6 @@ def _stored(
                     f" configuration in the study's directory {directory.path} names it; give the"
                     " configuration again to resume."
                 )
-        check_stored_places(member, overrides, directory.path, tracked=tracked)
     if not compared:
         return directory.config
     raw: dict[str, Any] = stored.to_dict()

@@ -35,7 +35,7 @@ from raysel.run.course import ShowResult
 from raysel.run.definition import Comparison, naming
 from raysel.run.launch import check_resources, cluster_address, make_executor, with_known_executor
 from raysel.run.options import DEFAULTS, RunOptions
-from raysel.run.recording import mlflow_uri, resumed_record, started_uri
+from raysel.run.recording import mlflow_uri, resumed_record, started_uri, usable_store
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
@@ -43,12 +43,9 @@ from raysel.tracking.journal_upload import tracking_status
 from raysel.tracking.locks import FileLock
 from raysel.tracking.places import (
     check_experiment,
-    check_place,
-    is_same_place,
     names_in_mlflow,
     note_names,
     note_place,
-    place_now,
 )
 from raysel.tracking.upload_process import MLflowUploader
 
@@ -72,7 +69,7 @@ def run(
     comparison = comparison.with_data_at(StudyDirectory(path).data)
     course.check_upload(comparison.first.config, uri)
     record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=now())
-    _note_places(comparison, record)
+    _note_store(comparison, record)
     with create(path, comparison.folders.values(), own) as lock:
         directory = StudyDirectory(path)
         with course.first_files(
@@ -109,15 +106,14 @@ def resume(
         config = comparison.first.config
         named = next(iter(load_comparison(directory.config).members.values())).tracking.uri
         uri = started_uri(config, named, before.uri)
-        if uri == before.uri and config.tracking.mlflow:
-            uri = place_now(uri, directory.path)
-        if not is_same_place(uri, mlflow_uri(config)):
-            check_place("tracking.uri", uri, directory.path)
+        if config.tracking.mlflow:
+            uri = usable_store(config, uri, before.uri, directory.path)
         course.check_upload(config, uri)
         record = comparison.record(id_=before.id, uri=uri, started=before.started)
         if config.tracking.mlflow and record.experiment == record.name:
             check_experiment(uri, record.name, record.id, directory.path)
-        _note_places(comparison, record)
+        if config.tracking.mlflow:
+            _note_store(comparison, record)
         course.write_config(directory, comparison.config)
         record.write(directory, lock)
         return _Course(comparison, directory, lock, options).run(record)
@@ -268,7 +264,7 @@ class _Course:
         return result
 
 
-def _note_places(comparison: Comparison, record: ComparisonRecord) -> None:
+def _note_store(comparison: Comparison, record: ComparisonRecord) -> None:
     note_place(record.uri)
     for study in comparison.studies.values():
         names = names_in_mlflow(vars(study.config.tracking), record.name)

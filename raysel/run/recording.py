@@ -119,10 +119,8 @@ def _data_files(config: DatasetConfig) -> dict[str, str]:
 def resumed_record(study: Study, before: StudyRecord, directory: Path | None = None) -> StudyRecord:
     """Return the record of a resumed study, with the id and start of before."""
     uri = started_uri(study.config, before.config.get("tracking", {}).get("uri"), before.uri)
-    if directory is not None and uri == before.uri and study.config.tracking.mlflow:
-        uri = place_now(uri, directory)
-    if directory is not None and not is_same_place(uri, mlflow_uri(study.config)):
-        check_place("tracking.uri", uri, directory)
+    if directory is not None and study.config.tracking.mlflow:
+        uri = usable_store(study.config, uri, before.uri, directory)
     return study_record(
         study,
         id_=before.id,
@@ -130,6 +128,15 @@ def resumed_record(study: Study, before: StudyRecord, directory: Path | None = N
         started=before.started,
         data_remarks=before.data_remarks,
     )
+
+
+def usable_store(config: StudyConfig, uri: str, before: str, directory: Path) -> str:
+    """Return the URI of the store of a resumed study as it is now; refuse a stranger's choice."""
+    if uri == before:
+        uri = place_now(uri, directory)
+    if not is_same_place(uri, mlflow_uri(config)):
+        check_place("tracking.uri", uri, directory)
+    return uri
 
 
 def mlflow_uri(config: StudyConfig) -> str:

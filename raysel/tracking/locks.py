@@ -154,17 +154,12 @@ class LockedFile:
 
 
 @contextlib.contextmanager
-def schema_lock(uri: str) -> Iterator[None]:
-    """Let one process at a time create the tables of a sqlite store, because two at once would
-    corrupt them.
+def schema_lock(store: Path) -> Iterator[None]:
+    """Let one process at a time create the tables of a store, which two at once would corrupt.
 
     The kernel frees flock when its process dies, also in a container that starts again; a lease is
     waited for.
     """
-    if not uri.startswith("sqlite:///"):
-        yield
-        return
-    store = Path(uri.removeprefix("sqlite:///"))
     store.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(
         store.parent, os.O_RDONLY

@@ -37,13 +37,21 @@ def store_file(uri: str) -> Path | None:
     return Path(name)
 
 
+def with_store_file(uri: str, file: Path) -> str:
+    """Return the URI of a store in SQLite with another file."""
+    _, mark, options = uri.partition("?")
+    return f"sqlite:///{file}{mark}{options}"
+
+
 @contextmanager
 def tables_lock(uri: str) -> Iterator[str]:
     """Let one client of raysel at a time create or upgrade the tables of a store."""
+    if store := store_file(uri):
+        with schema_lock(store):
+            yield _made(store)
+        return
     if not uri.startswith("postgresql"):
-        with schema_lock(uri):
-            store = store_file(uri)
-            yield "" if store is None else _made(store)
+        yield ""
         return
     import sqlalchemy  # noqa: PLC0415 - MLflow's libraries take seconds to import
 

@@ -29,7 +29,7 @@ from raysel.core.credentials import (
 from raysel.core.errors import ConfigError
 from raysel.core.files import result_path
 from raysel.core.plugins import plugin_names
-from raysel.tracking.mlflow_store import other_version, store_file
+from raysel.tracking.mlflow_store import other_version, store_file, with_store_file
 from raysel.tracking.server_address import check_address
 
 # MLflow's own schemes, listed here because importing MLflow takes seconds.
@@ -75,9 +75,8 @@ def absolute_uri(uri: str) -> str:
             f"tracking.uri: MLflow does not support the scheme '{scheme}' of {uri}; use one of "
             f"{', '.join(known)}, e.g. sqlite:///mlflow.db"
         )
-    if uri.startswith("sqlite:///") and uri != "sqlite:///:memory:":
-        return f"sqlite:///{result_path(uri.removeprefix('sqlite:///')).absolute()}"
-    return uri
+    store = store_file(uri)
+    return with_store_file(uri, result_path(store).absolute()) if store else uri
 
 
 def check_store(uri: str) -> None:
@@ -201,16 +200,16 @@ def place_now(uri: str, directory: Path) -> str:
     A store whose folder is no longer there is looked for in the folders above the study, and is not
     made anew.
     """
-    name = Path(uri.removeprefix("sqlite:///"))
-    if not uri.startswith("sqlite:////") or name.parent.exists():
+    store = store_file(uri)
+    if store is None or store.parent.exists():
         return uri
     above = list(directory.absolute().parents)[:_MOST_ABOVE]
-    found = next((folder / name.name for folder in above if (folder / name.name).is_file()), None)
-    if found is not None:
-        return f"sqlite:///{found}"
+    there = (folder / store.name for folder in above)
+    if found := next((path for path in there if path.is_file()), None):
+        return with_store_file(uri, found)
     check_place("tracking.uri", uri, directory)
     raise ConfigError(
-        f"tracking.uri: the folder {name.parent} of MLflow's store {name.name}, which {directory}"
+        f"tracking.uri: the folder {store.parent} of MLflow's store {store.name}, which {directory}"
         " names, is no longer there, and it is not made anew. Give the store again, e.g. --set"
         " tracking.uri=sqlite:///mlflow.db"
     )
@@ -306,13 +305,16 @@ def data_on_servers(config: StudyConfig) -> dict[str, str]:
     return {key: value for key, value in named.items() if value and "://" in value}
 
 
-def note_places(config: StudyConfig, uri: str, study_id: str) -> None:
-    """Note the places of a study that starts or is resumed: its MLflow store, its names there, and
-    its data's servers.
-    """
+def note_store(config: StudyConfig, uri: str, study_id: str) -> None:
+    """Note the MLflow store of a study that starts or is resumed, and its names there."""
     names = names_in_mlflow(vars(config.tracking), config.name)
     note_names({"experiment": config.name, **names}, study_id)
-    for place in (uri, *data_on_servers(config).values()):
+    note_place(uri)
+
+
+def note_data(config: StudyConfig) -> None:
+    """Note the servers of the data of a study that starts or is resumed."""
+    for place in data_on_servers(config).values():
         note_place(place)
 
 

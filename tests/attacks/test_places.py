@@ -19,7 +19,7 @@ from raysel.run.definition import check_stored_places
 from raysel.run.recording import resumed_record
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.places import check_place, note_place, note_places
+from raysel.tracking.places import check_place, note_place, note_store
 
 
 @pytest.fixture
@@ -76,6 +76,20 @@ def test_a_study_is_not_sent_to_a_strangers_server(stranger, server, in_config, 
         assert "is named by the directory" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("in_config", [True, False])
+def test_a_study_that_is_not_uploaded_is_resumed_and_its_store_not_noted(
+    stranger, server, in_config, capfd
+):
+    uri, asked = server
+    name_store(stranger, uri, in_config=in_config)
+    offline = ["--resume", str(stranger), "--set", "tracking.mlflow=false"]
+    assert tune.main(offline) == 0, capfd.readouterr().err
+    change_config(stranger, tracking={"uri": uri if in_config else None, "mlflow": True})
+    assert tune.main(["--resume", str(stranger)]) == 2
+    assert f"tracking.uri: {uri} is named by the directory" in capfd.readouterr().err
+    assert asked == []
+
+
 def test_a_study_of_ones_own_is_resumed_by_one_command(stranger):
     config = raysel.open_study(stranger).config
     study = Study.prepare(
@@ -83,7 +97,7 @@ def test_a_study_of_ones_own_is_resumed_by_one_command(stranger):
     )
     with pytest.raises(ConfigError, match="is named by the directory"):
         check_stored_places(study.config, (), stranger)
-    note_places(
+    note_store(
         study.config, "https://me:secret@mlflow.example/", "id"
     )  # as the start of the study does
     check_stored_places(study.config, (), stranger)
@@ -236,7 +250,7 @@ def test_a_second_study_of_ones_own_is_added_to_the_experiment_of_its_name(
     uri = named_mine(stranger, tmp_path, own_store)
     stored = raysel.open_study(stranger).stored.study
     study = Study.prepare(load_config({**stored.config, "name": "mine"}))
-    note_places(study.config, uri, stored.id)  # as the start of the study does
+    note_store(study.config, uri, stored.id)  # as the start of the study does
     assert tune.main(["--replay", str(stranger), "--set", f"tracking.uri={uri}"]) == 0
     tags, studies = content(uri)
     assert tags["mlflow.note.content"] == "My description"

@@ -192,4 +192,4 @@ def test_the_tables_of_a_sqlite_store_are_made_by_one_process_at_a_time(
             raise OSError("No locks available")
 
         monkeypatch.setattr(fcntl, "flock", fail)
-    in_turn(lambda: schema_lock(f"sqlite:///{tmp_path}/mlflow.db"), tmp_path / "inside", 3)
+    in_turn(lambda: schema_lock(tmp_path / "mlflow.db"), tmp_path / "inside", 3)
