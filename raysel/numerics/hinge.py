@@ -1,25 +1,14 @@
-"""The hinge loss of several two-class problems and norms of the blocks of their coefficients, with
-proximal steps.
+"""The hinge loss of several two-class problems, its proximal step, and its dual variables.
 
 Each row is one problem. Scores m and signs y in {-1, 1} have the shape (c, n): c problems, n
 samples. The loss is ``sum_ij (1 - y_ij m_ij)_+``.
-
-A block of coefficients W (c, d) is one feature's on all problems (a column) or one problem's on one
-modality (consecutive entries of a row). Shrinking by t, ``(1 - t / ||block||)_+ block``, is the
-proximal step of ``t ||block||``. Capping at t projects a block on the ball of radius t: it is what
-shrinking takes away.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
-from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.arrays import FloatArray
 
 
 def hinge_loss(margins: FloatArray, signs: FloatArray) -> FloatArray:
@@ -87,113 +76,3 @@ def balanced(alpha: FloatArray, signs: FloatArray) -> FloatArray:
         share = np.divide(np.minimum(*sums), total, out=np.zeros_like(total), where=total > 0)
         alpha *= np.where(side, share, 1.0)
     return alpha
-
-
-@dataclass(frozen=True)
-class BlockNorm(ABC):
-    """The penalty ``sum_b weight_b ||block_b||`` on a coefficient matrix W of shape (n_classes,
-    n_features).
-    """
-
-    #: Positive weights of the blocks: one a feature in `FeatureNorm`, one a modality in
-    #: `ModalityNorm`; shape (n_weights,).
-    weights: FloatArray
-
-    @abstractmethod
-    def sums(self, W: FloatArray) -> FloatArray:
-        """Sum of the entries of each block.
-
-        `W` is (n_classes, n_features); returns (n_features,) or (n_classes, n_modalities).
-        """
-
-    @abstractmethod
-    def members(self, shape: tuple[int, ...]) -> Iterator[tuple[IntArray, IntArray]]:
-        """Indices of the entries of each block. Yields `rows`, `columns` (block_size,)."""
-
-    def norms(self, W: FloatArray) -> FloatArray:
-        """Euclidean norm of each block, in the shape that `sums` gives."""
-        return np.sqrt(self.sums(W * W))
-
-    @abstractmethod
-    def spread(self, factors: FloatArray) -> FloatArray:
-        """Repeat one factor a block so that the result multiplies W entry by entry."""
-
-    def value(self, W: FloatArray) -> float:
-        """The penalty of W."""
-        return float((self.norms(W) * self.weights).sum())
-
-    def ratios(self, U: FloatArray) -> FloatArray:
-        """Norm of each block over its weight; U is in the penalty's dual ball where none exceeds
-        1.
-        """
-        return self.norms(U) / self.weights
-
-    def shrink(self, W: FloatArray, step: float, out: FloatArray) -> FloatArray:
-        """Proximal point of ``step`` times the penalty: ``argmin_Z step value(Z) + ||Z - W||^2 /
-        2``.
-
-        `W` and `out` are (n_classes, n_features); returns (n_classes, n_features).
-        """
-        norms = self.norms(W)
-        kept = np.divide(step * self.weights, norms, out=np.ones_like(norms), where=norms > 0)
-        np.subtract(1.0, kept, out=kept)
-        return np.multiply(W, self.spread(np.maximum(kept, 0.0, out=kept)), out=out)
-
-    def cap(self, U: FloatArray) -> FloatArray:
-        """Projection of U on the penalty's dual ball, where each block's norm is at most its
-        weight.
-        """
-        return U * self.spread(1.0 / np.maximum(self.ratios(U), 1.0))
-
-
-@dataclass(frozen=True)
-class FeatureNorm(BlockNorm):
-    """The penalty ``sum_r weight_r ||W[:, r]||``, which keeps or drops a feature for all classes
-    together.
-    """
-
-    def sums(self, W: FloatArray) -> FloatArray:
-        """Sum of each column, shape (n_features,)."""
-        return W.sum(axis=0)
-
-    def norms(self, W: FloatArray) -> FloatArray:
-        """Norm of each column, shape (n_features,)."""
-        return np.sqrt(np.einsum("jr,jr->r", W, W))
-
-    def members(self, shape: tuple[int, ...]) -> Iterator[tuple[IntArray, IntArray]]:
-        """Indices of each column's entries."""
-        rows = np.arange(shape[0])
-        return ((rows, np.full_like(rows, r)) for r in range(shape[1]))
-
-    def spread(self, factors: FloatArray) -> FloatArray:
-        """The factors themselves, shape (n_features,): they multiply columns."""
-        return factors
-
-
-@dataclass(frozen=True)
-class ModalityNorm(BlockNorm):
-    """The penalty ``sum_jk weight_k ||W[j, modality k]||``, which keeps or drops a modality for
-    each class.
-    """
-
-    #: Number of columns of each modality, in column order; each at least 1; shape (n_modalities,).
-    widths: IntArray
-
-    @cached_property
-    def _starts(self) -> IntArray:
-        return np.cumsum(self.widths) - self.widths
-
-    def sums(self, W: FloatArray) -> FloatArray:
-        """Sum of each class's entries in each modality, shape (n_classes, n_modalities)."""
-        return np.add.reduceat(W, self._starts, axis=1)
-
-    def members(self, shape: tuple[int, ...]) -> Iterator[tuple[IntArray, IntArray]]:
-        """Indices of each class's entries in each modality, class by class."""
-        parts = [
-            np.arange(a, a + width) for a, width in zip(self._starts, self.widths, strict=True)
-        ]
-        return ((np.full_like(columns, j), columns) for j in range(shape[0]) for columns in parts)
-
-    def spread(self, factors: FloatArray) -> FloatArray:
-        """Repeat each modality's factor over its columns, shape (n_classes, n_features)."""
-        return np.repeat(factors, self.widths, axis=1)

@@ -21,7 +21,8 @@ import numpy as np
 import scipy.linalg
 
 from raysel.core.arrays import BoolArray, FloatArray
-from raysel.numerics.hinge import BlockNorm, balanced
+from raysel.numerics.block_norms import BlockNorm
+from raysel.numerics.hinge import balanced
 from raysel.solvers.smml.problem import Certificate, MultimodalProblem
 
 #: mu falls by this factor wherever the squared Newton decrement is below _CENTRED.

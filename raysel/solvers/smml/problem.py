@@ -19,7 +19,8 @@ import numpy as np
 import scipy.linalg
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.numerics.hinge import FeatureNorm, ModalityNorm, balanced, best_bias, hinge_loss
+from raysel.numerics.block_norms import FeatureNorm, ModalityNorm
+from raysel.numerics.hinge import balanced, best_bias, hinge_loss
 from raysel.numerics.linear_algebra import product
 
 

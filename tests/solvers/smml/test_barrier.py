@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from smml_reference import conic_optimum, posed_problem
 
-from raysel.numerics.hinge import FeatureNorm, ModalityNorm
+from raysel.numerics.block_norms import FeatureNorm, ModalityNorm
 from raysel.solvers.smml.barrier import DualBarrier, _add_inverse, _apply_inverse, _rooms
 from raysel.solvers.smml.problem import Certificate
 
