@@ -45,7 +45,7 @@ def _select(arguments: Namespace, path: Path) -> int:
     written = [] if arguments.names else _export(arguments, result, by)
     if mask is not None:
         written.append(write_result(arguments.mask, mask))
-    remarks = short_remarks(Facts.of(result, arguments.top, by).remarks)
+    remarks = short_remarks(Facts(result.recorded, arguments.top, by).remarks)
     if arguments.names:
         for remark in remarks:
             Terminal(stderr=True).print(remark, style="yellow")
@@ -160,7 +160,7 @@ def _export(arguments: Namespace, result: StudyResult, by: str) -> list[Path]:
 def _folder_name(result: StudyResult, top: int | None, by: str) -> str:
     if not result.ranks_features:
         return "selection"
-    return f"selection-top{choose_top(result, top, by).n}{'' if by == FINAL else f'-{by}'}"
+    return f"selection-top{choose_top(result.recorded, top, by).n}{'' if by == FINAL else f'-{by}'}"
 
 
 def _print_result(
@@ -175,7 +175,7 @@ def _print_result(
     def line(text: str, style: str | None = None) -> None:
         out.print(text, style=style)
 
-    facts = Facts.of(result, arguments.top, by)
+    facts = Facts(result.recorded, arguments.top, by)
     model = facts.final.name if facts.final else "no final model"
     line(f"{facts.study.name} in {shown_place(result.path)}: {model}")
     line(texts.headline(facts))
@@ -196,5 +196,5 @@ def _print_result(
     for remark in remarks:
         line(remark, "yellow")
     if ranking is not None:
-        line(f"ranking of {ranking.source}, {choose_top(result, arguments.top, by)}")
+        line(f"ranking of {ranking.source}, {choose_top(result.recorded, arguments.top, by)}")
         print_features(result, ranking, out)

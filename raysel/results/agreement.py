@@ -42,19 +42,19 @@ class Top(NamedTuple):
         return f"top {self.n} ({self.chosen_by})"
 
 
-def choose_top(result: StudyRecords, top: int | None = None, by: str = FINAL) -> Top:
+def choose_top(records: StudyRecords, top: int | None = None, by: str = FINAL) -> Top:
     """Return the number of features that count as selected, and who chose it."""
     if top is not None:
         return Top(top, GIVEN)
-    chosen, listed = result.n_features, result.config["evaluation"].get("n_features")
+    chosen, listed = records.n_features, records.config["evaluation"].get("n_features")
     if by in chosen:
         return Top(chosen[by], f"chosen by the inner scores of {_source_name(by)}")
     if FINAL in chosen:
-        return Top(result.default_top, f"chosen by the inner scores of {_source_name(FINAL)}")
+        return Top(records.default_top, f"chosen by the inner scores of {_source_name(FINAL)}")
     if chosen:
-        return Top(result.default_top, "median of the outer folds' choices")
+        return Top(records.default_top, "median of the outer folds' choices")
     return Top(
-        result.default_top,
+        records.default_top,
         "middle value of evaluation.n_features" if listed else "a tenth of the features",
     )
 
@@ -64,7 +64,7 @@ def _source_name(by: str) -> str:
 
 
 def source_ranking(
-    result: StudyRecords,
+    records: StudyRecords,
     top: int | None = None,
     by: str = FINAL,
     added: Mapping[str, FloatArray] | None = None,
@@ -72,33 +72,33 @@ def source_ranking(
     """Return the ranking of the final model, of the consensus of the outer folds, or of one of
     them.
     """
-    outer = [refit.fold for refit in result.outer]
+    outer = [refit.fold for refit in records.outer]
     if by not in (FINAL, CONSENSUS, *outer):
         raise ConfigError(
             f"by={by!r} is not the source of a ranking; choose one of"
             f" {', '.join((FINAL, CONSENSUS, *outer))}."
         )
-    if by == FINAL and not result.has_final:
+    if by == FINAL and not records.has_final:
         raise StudyError(
-            f"the study {result.name} has no final model, because cv.final is false; rank the"
+            f"the study {records.name} has no final model, because cv.final is false; rank the"
             f" features by {CONSENSUS!r} or by the outer fold {outer[0]!r}, or run a study with"
             " cv.final: true."
         )
-    n, chosen_by = choose_top(result, top, by)
-    scores = {refit.fold: refit.feature_scores or () for refit in result.refits}
+    n, chosen_by = choose_top(records, top, by)
+    scores = {refit.fold: refit.feature_scores or () for refit in records.refits}
     ranking = FeatureRanking.from_folds(
-        consensus_scores(result.fold_ranks) if by == CONSENSUS else scores[by],
+        consensus_scores(records.fold_ranks) if by == CONSENSUS else scores[by],
         [scores[fold] for fold in outer],
-        feature_names=result.feature_names,
+        feature_names=records.feature_names,
         fold_names=outer,
         n_selected=n,
-        coordinates=result.layout.coordinates(),
-        constant=result.constant,
+        coordinates=records.layout.coordinates(),
+        constant=records.constant,
         source=_source_name(by),
         chosen_by=chosen_by,
         added=added or {},
     )
-    return replace(ranking, noise=noise.mean) if (noise := noise_level(result, n)) else ranking
+    return replace(ranking, noise=noise.mean) if (noise := noise_level(records, n)) else ranking
 
 
 class NoiseLevel(NamedTuple):
@@ -111,15 +111,15 @@ class NoiseLevel(NamedTuple):
     highest: float
 
 
-def noise_level(result: StudyRecords, n: int) -> NoiseLevel | None:
+def noise_level(records: StudyRecords, n: int) -> NoiseLevel | None:
     """Stability with permuted labels at as many features as the folds select; None if it is not
     known or undefined.
     """
-    noise = result.stored.noise
+    noise = records.stored.noise
     if noise is None or not noise.mean:
         return None
     size = int(
-        np.minimum(n, result.fold_ranks.n_scored).mean().round()
+        np.minimum(n, records.fold_ranks.n_scored).mean().round()
     )  # fewer than n where fewer have a score
     values = [curve[max(size, 1) - 1] for curve in (noise.mean, noise.lowest, noise.highest)]
     known = [value for value in values if value is not None]
@@ -153,26 +153,25 @@ class Agreement:
     curve: Mapping[str, list[Any]]
 
     @classmethod
-    def of(cls, result: StudyRecords, top: int | None = None, by: str = FINAL) -> Agreement:
+    def of(cls, records: StudyRecords, top: int | None = None, by: str = FINAL) -> Agreement:
         """Compute the agreement of a study's outer folds."""
-        chosen, folds, halves = (
-            choose_top(result, top, by),
-            result.fold_ranks,
-            result.stability_selection,
-        )
+        records.check_ranks(top)
+        chosen, halves = choose_top(records, top, by), records.stability_selection
+        if halves is not None and top not in (None, halves.top):
+            halves = None
         consensus = ""
-        if result.is_ranked:
-            consensus = consensus_sentence(source_ranking(result, chosen.n))
+        if records.is_ranked:
+            consensus = consensus_sentence(source_ranking(records, chosen.n))
         return cls(
             by=by,
             top=chosen,
-            folds=folds,
-            stability=result.stability(chosen.n),
-            noise=noise_level(result, chosen.n),
-            permutations=result.stored.noise,
+            folds=records.fold_ranks,
+            stability=records.fold_ranks.stability(chosen.n),
+            noise=noise_level(records, chosen.n),
+            permutations=records.stored.noise,
             consensus=consensus,
-            halves=halves if halves is not None and top in (None, halves.top) else None,
-            curve=stability_curve(result),
+            halves=halves,
+            curve=stability_curve(records),
         )
 
     @cached_property
@@ -229,14 +228,14 @@ class Agreement:
         }
 
 
-def stability_curve(result: StudyRecords) -> dict[str, list[Any]]:
+def stability_curve(records: StudyRecords) -> dict[str, list[Any]]:
     """Return the columns of `StudyResult.stability_curve`."""
-    folds, rows = result.fold_ranks, []
-    listed = result.config["evaluation"].get("n_features") or ()
+    folds, rows = records.fold_ranks, []
+    listed = records.config["evaluation"].get("n_features") or ()
     for n in curve_sizes(
-        [*listed, *result.n_features.values(), result.default_top], folds.n_features
+        [*listed, *records.n_features.values(), records.default_top], folds.n_features
     ):
-        stability, noise = folds.stability(n), noise_level(result, n)
+        stability, noise = folds.stability(n), noise_level(records, n)
         rows.append((n, stability.value, *(noise or [np.nan] * 3), stability.reason))
     names = [
         "n_features",

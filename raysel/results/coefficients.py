@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import DataError
+from raysel.evaluation.records import FINAL
 from raysel.results.records import StudyRecords
 
 
@@ -25,24 +26,24 @@ class Coefficients(NamedTuple):
     of_quantities: bool
 
     @classmethod
-    def of(cls, result: StudyRecords) -> Coefficients | None:
+    def of(cls, records: StudyRecords) -> Coefficients | None:
         """Read the coefficients of a study's final model; None if it is not linear in the
         features.
         """
-        if not result.is_ranked or result.layout.is_multitask or not result.has_model:
+        if not records.is_ranked or records.layout.is_multitask or not records.has_model:
             return None
         try:
-            linear = linear_coefficients(result.model, len(result.feature_names))
+            linear = linear_coefficients(records.fold_model(FINAL), len(records.feature_names))
         except DataError:  # the model file is not trusted, which a remark says, or damaged
             return None
         if linear is None:
             return None
         values, classes = linear
-        of_quantities = result.predictions is not None
+        of_quantities = records.predictions is not None
         if of_quantities:
-            classes = list(result.classes) or ["the quantity"]
-        if result.classes and len(result.classes) in (len(classes), len(values)):
-            classes = list(result.classes)
+            classes = list(records.classes) or ["the quantity"]
+        if records.classes and len(records.classes) in (len(classes), len(values)):
+            classes = list(records.classes)
         return cls(values, list(map(str, classes)), of_quantities)
 
     def directions(self) -> list[str]:

@@ -78,7 +78,9 @@ def _write_files(
         from raysel.results.displays.registry import write_displays  # noqa: PLC0415 - loads matplotlib
 
         kinds = result.config.get("pictures", StudyConfig.model_fields["pictures"].default)
-        written += write_displays(result, folder, ranking, kinds, only_ranking=not all_pictures)
+        written += write_displays(
+            result.facts, folder, ranking, kinds, only_ranking=not all_pictures
+        )
     model = result.directory.model if by == FINAL else result.directory.folds / f"{by}.skops"
     if model.exists():
         copied = folder / "model.skops"
@@ -186,7 +188,9 @@ def _model(facts: Facts) -> Iterator[str]:
 def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> dict[str, Any]:
     """Return the manifest of a study: its configuration, versions and hashes, and its results."""
     study = result.stored.study
-    facts = result.facts if top is None and by == FINAL else Facts.of(result, top, by)
+    facts = result.facts
+    if top is not None or by != FINAL:
+        facts = Facts(result.recorded, top, by)
     return {
         **facts.to_json(),
         "remarks": format_remarks(facts.remarks),

@@ -1,6 +1,4 @@
-"""Facts of a finished study, made once: all that is shown, written and logged of it reads them
-and computes nothing.
-"""
+"""What follows from the records of a finished study: all that is shown, written or logged of it."""
 
 from __future__ import annotations
 
@@ -8,154 +6,65 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from raysel.core.arrays import FloatArray
+from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.records import FINAL, Convergence, RefitRecord
 from raysel.numerics.inference import MeanInterval
-from raysel.results.agreement import Agreement, choose_top
+from raysel.results import scores
+from raysel.results.agreement import Agreement, choose_top, source_ranking
+from raysel.results.coefficients import Coefficients
 from raysel.results.permutation import PermutationTest
 from raysel.results.records import StudyRecords
 from raysel.results.remarks import Remark, actions, inner_convergence, limitations
-from raysel.results.scores import (
-    FoldValues,
-    Reference,
-    finite,
-    guesses,
-    optimism,
-    references,
-    score_curves,
-    score_interval,
-)
+from raysel.results.scores import FoldValues, Reference, finite
 from raysel.results.stability import StabilitySelection
 from raysel.tracking.records import SearchRecord, StudyRecord
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Figures of a finished study, each with what it is of, and its remarks as keys with values."""
+    """Figures of a finished study, each computed once, and its remarks as keys with values."""
 
-    #: Definition of the study: name, configuration, data.
-    study: StudyRecord
-    #: Name of the method, and of the score.
-    method: str
-    metric: str
-    #: Number of all features.
-    n_features: int
-    #: Section ``evaluation`` of the configuration.
-    evaluation: Mapping[str, Any]
-    #: Refits of the outer folds' winners, and of the final one; None if there is no final fold.
-    outer: tuple[RefitRecord, ...]
-    final: RefitRecord | None
-    #: Number of features with a score above 0 in each fold's winner; empty if a winner gives no
-    #: feature scores.
-    n_scored: Mapping[str, int]
-    #: Test and inner score on the outer folds, at the number of features that the inner scores
-    #: choose.
-    test: FoldValues
-    inner: FoldValues
-    #: Mean and SD of the test score with the 95 % interval, or why there is none.
-    interval: MeanInterval
-    #: Test score of each task, and each metric of ``evaluation.report``, on the outer folds.
-    by_task: Mapping[str, FoldValues]
-    report: Mapping[str, FoldValues]
-    #: References with a score on every outer fold, by name.
-    references: Mapping[str, Reference]
-    #: Mean scores of the guesses of which ``chance`` is the better.
-    guesses: Mapping[str, float]
-    #: Mean scores of the winners: ``training``, ``inner`` and ``test``.
-    optimism: Mapping[str, float]
-    #: Mean and SD of inner and test score, and means of the references, for each number of
-    #: features, by column.
-    curve: Mapping[str, list[float]]
-    #: Scores or kernel weights of the modalities by fold; empty if the method weighs none.
-    modality_scores: Mapping[str, Mapping[str, Any]]
-    #: Mean absolute correlation of the best features on each outer fold, by their number; None
-    #: where there is no pair.
-    redundancy: Mapping[int, FoldValues]
-    #: Number of trials by status: ``finished``, ``null`` (zero solution), ``stopped`` and
-    #: ``failed``.
-    trials: Mapping[str, int]
-    #: Smallest and largest number of configurations that were tried for an outer fold.
-    n_tried: tuple[int, int]
-    #: End of the search: trials tried and planned, and whether ``search.time_budget`` ended it.
-    search: SearchRecord | None
-    #: Fits of trials that were not stopped, and the winners' refits: how many there are, and how
-    #: many met ``tol``.
-    inner_fits: Convergence
-    fits: Convergence
-    #: Number of features that count as selected by default.
-    default_top: int
-    #: Agreement of the outer folds' rankings; None if a winner gives no feature scores.
-    agreement: Agreement | None
-    #: Stability selection and permutation test, if they have been run.
-    stability_selection: StabilitySelection | None
-    permutation_test: PermutationTest | None
-    #: Remarks that ask for an action, and the others.
-    actions: tuple[Remark, ...]
-    limitations: tuple[Remark, ...]
+    #: What was computed.
+    records: StudyRecords
+    #: Number of features that count as selected; by default that of the source of the ranking.
+    given_top: int | None = None
+    #: Source of the ranking: the final fold, an outer fold or the consensus.
+    by: str = FINAL
 
-    @classmethod
-    def of(cls, result: StudyRecords, top: int | None = None, by: str = FINAL) -> Facts:
-        """Compute the facts of a finished study, of the ``top`` features of a source of a
-        ranking.
-        """
-        outer, evaluation = result.outer, result.config["evaluation"]
-        sizes = evaluation.get("n_features") or ()
-        compared = references(outer, result.metric, sizes)
-        reported = {
-            name: [refit.reported(name) for refit in outer] for name in evaluation.get("report", ())
-        }
-        return cls(
-            study=result.stored.study,
-            method=result.config["solver"]["name"],
-            metric=result.metric,
-            n_features=result.n_candidates,
-            evaluation=evaluation,
-            outer=tuple(outer),
-            final=result.final if result.has_final else None,
-            n_scored=result.n_scored,
-            test=FoldValues.of(result.test_scores),
-            inner=FoldValues.of(refit.inner_score for refit in outer),
-            interval=score_interval(outer, result.metric),
-            by_task=_by_task(result),
-            report={name: FoldValues.of(values) for name, values in reported.items()},
-            references=compared,
-            guesses=guesses(outer),
-            optimism=optimism(outer),
-            curve=score_curves(
-                outer, () if evaluation["estimator"] == "native" else sizes, compared
-            ),
-            modality_scores=_modality_scores(result),
-            redundancy=_redundancy(result),
-            trials=result.n_trials,
-            n_tried=_n_tried(result),
-            search=result.stored.search,
-            inner_fits=inner_convergence(result.records),
-            fits=Convergence.of(result.refits),
-            default_top=result.default_top,
-            agreement=Agreement.of(result, top, by) if result.ranks_features else None,
-            stability_selection=result.stability_selection,
-            permutation_test=result.permutation_test,
-            actions=tuple(actions(result, compared)),
-            limitations=tuple(limitations(result, choose_top(result, top, by).n)),
-        )
+    # --- definition --------------------------------------------------------------------------
 
     @property
-    def winners(self) -> tuple[RefitRecord, ...]:
-        """Refits of all folds' winners, the final one last."""
-        return (*self.outer, *([self.final] if self.final else []))
+    def study(self) -> StudyRecord:
+        """Definition of the study: name, configuration, data."""
+        return self.records.stored.study
 
     @property
-    def top(self) -> int:
-        """Number of features that count as selected in these facts."""
-        return self.agreement.top.n if self.agreement else self.default_top
+    def name(self) -> str:
+        """Name of the study."""
+        return self.study.name
 
     @property
-    def remarks(self) -> tuple[Remark, ...]:
-        """All remarks, those that ask for an action first."""
-        return (*self.actions, *self.limitations)
+    def method(self) -> str:
+        """Name of the method."""
+        name: str = self.records.config["solver"]["name"]
+        return name
+
+    @property
+    def metric(self) -> str:
+        """Name of the score."""
+        return self.study.metric
+
+    @property
+    def evaluation(self) -> Mapping[str, Any]:
+        """Section ``evaluation`` of the configuration."""
+        section: Mapping[str, Any] = self.records.config["evaluation"]
+        return section
 
     @property
     def is_native(self) -> bool:
@@ -163,87 +72,279 @@ class Facts:
         return bool(self.evaluation["estimator"] == "native")
 
     @property
+    def sizes(self) -> Sequence[int]:
+        """Numbers of features that are scored; empty if the model's own predictions are."""
+        return () if self.is_native else self.evaluation.get("n_features") or ()
+
+    @property
+    def n_features(self) -> int:
+        """Number of all features."""
+        return self.records.n_candidates
+
+    @property
     def classes(self) -> Sequence[str]:
         """Names of the classes; empty for several labels a sample and if they were not recorded."""
-        of_labels = any(
-            len(row) != len(refit.confusion) for refit in self.outer for row in refit.confusion
-        )
-        return () if of_labels else self.study.classes
+        for refit in self.outer:
+            if any(len(row) != len(refit.confusion) for row in refit.confusion):
+                return ()
+        return self.study.classes
+
+    # --- winners -----------------------------------------------------------------------------
+
+    @property
+    def outer(self) -> Sequence[RefitRecord]:
+        """Refits of the outer folds' winners."""
+        return self.records.outer
+
+    @property
+    def final(self) -> RefitRecord | None:
+        """Refit of the final fold's winner; None if there is no final fold."""
+        return self.records.final if self.records.has_final else None
+
+    @property
+    def winners(self) -> Sequence[RefitRecord]:
+        """Refits of all folds' winners, the final one last."""
+        return self.records.refits
+
+    @property
+    def n_scored(self) -> Mapping[str, int]:
+        """Number of features with a score above 0 by fold; empty if a winner gives no scores."""
+        return self.records.n_scored
+
+    @property
+    def chosen_n(self) -> dict[str, int]:
+        """Number of best features that the inner scores choose, by fold; empty if none do."""
+        return self.records.n_features
 
     @property
     def is_mean_over_n(self) -> bool:
         """Whether the score is the mean over several numbers of features."""
-        return (
-            not self.is_native
-            and self.study.choose_n == "mean"
-            and len(self.evaluation["n_features"]) > 1
-        )
+        return self.study.choose_n == "mean" and len(self.sizes) > 1
 
     @property
     def has_chosen_n(self) -> bool:
         """Whether each outer fold has a number of features that its score is of."""
-        return self.study.choose_n != "mean" and all(
-            winner.n_features is not None for winner in self.outer
-        )
+        if self.study.choose_n == "mean":
+            return False
+        return all(winner.n_features is not None for winner in self.outer)
 
-    @property
-    def chosen_n(self) -> dict[str, int]:
-        """Number of best features that the inner scores choose, by fold; empty for the
-        classifier ``native``.
-        """
-        return {
-            winner.fold: winner.n_features
-            for winner in self.winners
-            if winner.n_features is not None
-        }
+    @cached_property
+    def fits(self) -> Convergence:
+        """Number of the winners' refits, and of those that met ``tol``."""
+        return Convergence.of(self.winners)
 
-    @property
-    def mean_redundancy(self) -> dict[int, float]:
-        """Mean of the redundancy over the outer folds that have one, by the number of features;
-        NaN if none has.
-        """
+    @cached_property
+    def modality_scores(self) -> Mapping[str, Mapping[str, Any]]:
+        """Scores or kernel weights of the modalities by fold; empty if the method weighs none."""
+        names = list(self.records.layout.slices())
         return {
-            n: known.mean if (known := values.known) else math.nan
-            for n, values in self.redundancy.items()
+            refit.fold: dict(zip(names, weights, strict=True))
+            for refit in self.winners
+            if (weights := refit.modality_scores) and len(weights) == len(names)
         }
 
     @property
     def mean_modality_scores(self) -> dict[str, float]:
         """Mean score or kernel weight of each modality over the winners of the outer folds."""
-        rows = [self.modality_scores[w.fold] for w in self.outer if w.fold in self.modality_scores]
-        return {
-            name: float(np.mean([np.mean(row[name]) for row in rows]))
-            for name in (rows[0] if rows else ())
-        }
+        folds = [winner.fold for winner in self.outer if winner.fold in self.modality_scores]
+        rows = [self.modality_scores[fold] for fold in folds]
+        names = rows[0] if rows else ()
+        return {name: float(np.mean([np.mean(row[name]) for row in rows])) for name in names}
+
+    @cached_property
+    def coefficients(self) -> Coefficients | None:
+        """Coefficients of the final model; None if it is not linear in the features."""
+        return Coefficients.of(self.records)
+
+    # --- scores ------------------------------------------------------------------------------
+
+    @cached_property
+    def test(self) -> FoldValues:
+        """Test score on the outer folds, at the number of features that the inner scores choose."""
+        return FoldValues.of(self.records.test_scores)
+
+    @cached_property
+    def inner(self) -> FoldValues:
+        """Inner score on the outer folds, at the number of features that it chooses."""
+        return FoldValues.of(refit.inner_score for refit in self.outer)
+
+    @cached_property
+    def interval(self) -> MeanInterval:
+        """Mean and SD of the test score with the 95 % interval, or why there is none."""
+        return scores.score_interval(self.outer, self.metric)
+
+    @cached_property
+    def by_task(self) -> Mapping[str, FoldValues]:
+        """Test score of each task on the outer folds; empty if the data are one task."""
+        if not self.is_native:
+            return {}  # the labels of the scores are numbers of features
+        by_task = zip(*(refit.test_scores for refit in self.outer), strict=True)
+        named = zip(self.study.labels, by_task, strict=False)
+        return {name: FoldValues.of(values) for name, values in named}
+
+    @cached_property
+    def report(self) -> Mapping[str, FoldValues]:
+        """Each metric of ``evaluation.report`` on the outer folds."""
+        names = self.evaluation.get("report", ())
+        return {name: FoldValues.of(refit.reported(name) for refit in self.outer) for name in names}
+
+    @cached_property
+    def references(self) -> Mapping[str, Reference]:
+        """References with a score on every outer fold, by name."""
+        return scores.references(self.outer, self.metric, self.evaluation.get("n_features") or ())
+
+    @cached_property
+    def guesses(self) -> Mapping[str, float]:
+        """Mean scores of the guesses of which ``chance`` is the better."""
+        return scores.guesses(self.outer)
+
+    @cached_property
+    def optimism(self) -> Mapping[str, float]:
+        """Mean scores of the winners: ``training``, ``inner`` and ``test``."""
+        return scores.optimism(self.outer)
+
+    @cached_property
+    def curve(self) -> Mapping[str, list[float]]:
+        """Mean and SD of inner and test score, and means of references, by number of features."""
+        return scores.score_curves(self.outer, self.sizes, self.references)
+
+    # --- search ------------------------------------------------------------------------------
+
+    @property
+    def trials(self) -> Mapping[str, int]:
+        """Number of trials by status: ``finished``, ``null``, ``stopped`` and ``failed``."""
+        return self.records.n_trials
+
+    @cached_property
+    def n_tried(self) -> tuple[int, int]:
+        """Smallest and largest number of configurations that were tried for an outer fold."""
+        by_fold = Counter(record.fold for record in self.records.trials)
+        # A search that does not adapt tries each configuration on all folds.
+        shared = by_fold.pop("", 0)
+        each = [by_fold[refit.fold] for refit in self.outer]
+        return shared + min(each), shared + max(each)
+
+    @property
+    def search(self) -> SearchRecord | None:
+        """End of the search: trials tried and planned, and whether its time budget ended it."""
+        return self.records.stored.search
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether ``search.time_budget`` ended the search before all trials were made."""
+        return self.records.cut
+
+    @cached_property
+    def inner_fits(self) -> Convergence:
+        """Number of inner fits of trials that were not stopped, and of those that met ``tol``."""
+        return inner_convergence(self.records.trials)
+
+    # --- features ----------------------------------------------------------------------------
+
+    @property
+    def default_top(self) -> int:
+        """Number of features that count as selected by default."""
+        return self.records.default_top
+
+    @cached_property
+    def agreement(self) -> Agreement | None:
+        """Agreement of the outer folds' rankings; None if a winner gives no feature scores."""
+        if not self.records.ranks_features:
+            return None
+        return Agreement.of(self.records, self.given_top, self.by)
+
+    @property
+    def top(self) -> int:
+        """Number of features that count as selected in these facts."""
+        return self.agreement.top.n if self.agreement else self.default_top
+
+    def ranking(self, top: int | None = None, by: str = FINAL) -> FeatureRanking:
+        """Return the ranking of a source, with the columns that later work has added."""
+        self.records.check_ranks(top)
+        return source_ranking(self.records, top, by, self._added_columns)
+
+    @property
+    def _added_columns(self) -> dict[str, FloatArray]:
+        """Columns of the ranking that stability selection and permutation test add."""
+        added: dict[str, FloatArray] = {}
+        if self.stability_selection is not None:
+            added[SELECTION_PROBABILITY] = self.stability_selection.probability
+        if self.permutation_test is not None:
+            n_beside = len(self.records.feature_names) - self.n_features
+            for name, values in self.permutation_test.ranking_columns().items():
+                added[name] = np.pad(values, (0, n_beside), constant_values=1.0)
+        return added
+
+    @cached_property
+    def redundancy(self) -> Mapping[int, FoldValues]:
+        """Mean absolute correlation of the best features on each outer fold, by their number.
+
+        A value is None where there is no pair; empty unless all folds recorded it.
+        """
+        sizes = self.evaluation.get("n_features") or (self.default_top,)
+        rows = [refit.redundancy for refit in self.outer]
+        if any(len(row) != len(sizes) for row in rows):
+            return {}
+        return {n: FoldValues.of(row[i] for row in rows) for i, n in enumerate(sizes)}
+
+    @property
+    def mean_redundancy(self) -> dict[int, float]:
+        """Mean of the redundancy over the folds that have one, by number of features, or NaN."""
+        known = {n: values.known for n, values in self.redundancy.items()}
+        return {n: values.mean if values else math.nan for n, values in known.items()}
+
+    @property
+    def stability_selection(self) -> StabilitySelection | None:
+        """Stability selection, if it has been run."""
+        return self.records.stability_selection
+
+    @property
+    def permutation_test(self) -> PermutationTest | None:
+        """Permutation test, if it has been run."""
+        return self.records.permutation_test
+
+    # --- remarks -----------------------------------------------------------------------------
+
+    @cached_property
+    def actions(self) -> Sequence[Remark]:
+        """Remarks that ask for an action."""
+        return list(actions(self.records, self.references))
+
+    @cached_property
+    def limitations(self) -> Sequence[Remark]:
+        """The other remarks."""
+        return self.limitations_of_top(choose_top(self.records, self.given_top, self.by).n)
+
+    def limitations_of_top(self, top: int | None) -> Sequence[Remark]:
+        """Return the other remarks if this many features count as selected."""
+        return list(limitations(self.records, top))
+
+    @property
+    def remarks(self) -> Sequence[Remark]:
+        """All remarks, those that ask for an action first."""
+        return [*self.actions, *self.limitations]
+
+    # --- plain data --------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
-        """Return the facts as plain data, as the manifest has them, with the remarks as keys and
-        values.
-        """
-        search, scores = (
-            self.search,
-            {**self.test.to_json(), "inner": list(self.inner.values), **self._scores()},
-        )
-        if self.by_task:
-            scores["tasks"] = {name: list(scored.values) for name, scored in self.by_task.items()}
-        if self.report:
-            scores["report"] = {name: scored.to_json() for name, scored in self.report.items()}
+        """Return the facts as plain data, as the manifest has them; remarks as keys with values."""
         figures: dict[str, Any] = {
             "name": self.study.name,
             "metric": self.metric,
             "remarks": [vars(remark) for remark in self.remarks],
             "trials": self.trials,
             "search": {
-                "cut_by_time_budget": search.cut if search else False,
-                "n_tried": search.n_tried if search else None,
-                "n_planned": search.n_planned if search else None,
+                "cut_by_time_budget": self.is_cut,
+                "n_tried": self.search.n_tried if self.search else None,
+                "n_planned": self.search.n_planned if self.search else None,
             },
             "winners": {winner.fold: winner.params for winner in self.winners},
             "convergence": {winner.fold: _convergence(winner) for winner in self.winners},
             "features_with_score": self.n_scored,
-            "scores": scores,
-            **(self.agreement.to_json() if self.agreement else {}),
+            "scores": self._all_scores(),
         }
+        if self.agreement is not None:
+            figures |= self.agreement.to_json()
         if lost := [remark.values for remark in self.actions if remark.key == "estimator_fails"]:
             figures["estimator_fails"] = lost
         if self.stability_selection is not None:
@@ -255,14 +356,21 @@ class Facts:
         if self.modality_scores:
             figures["modality_scores"] = self.modality_scores
         if self.redundancy:
+            by_fold = {n: list(values.values) for n, values in self.redundancy.items()}
             figures["redundancy"] = {
                 "of": "mean absolute correlation of the pairs among each outer fold's top features",
                 "over": f"all {self.study.n_samples} samples",
                 "mean_of_the_top": self.mean_redundancy,
-                "by_fold_of_the_top": {
-                    n: list(values.values) for n, values in self.redundancy.items()
-                },
+                "by_fold_of_the_top": by_fold,
             }
+        return figures
+
+    def _all_scores(self) -> dict[str, Any]:
+        figures = {**self.test.to_json(), "inner": list(self.inner.values), **self._scores()}
+        if self.by_task:
+            figures["tasks"] = {name: list(scored.values) for name, scored in self.by_task.items()}
+        if self.report:
+            figures["report"] = {name: scored.to_json() for name, scored in self.report.items()}
         return figures
 
     def end_to_json(self) -> dict[str, Any]:
@@ -272,7 +380,7 @@ class Facts:
             "test_std": self.test.sd,
             "test_by_task": {name: scored.mean for name, scored in self.by_task.items()},
             "inner_mean": self.inner.mean,
-            "cut": self.search.cut if self.search else False,
+            "cut": self.is_cut,
             "guesses": self.guesses,
             **self._scores(),
         }
@@ -293,77 +401,38 @@ class Facts:
 
     def _scores(self) -> dict[str, Any]:
         """How the numbers of features were chosen, and the figures beside the test scores."""
-        interval = self.interval
+        curve = {name: list(map(finite, values)) for name, values in self.curve.items()}
         return {
             "choose_n": self.study.choose_n if self.chosen_n else None,
             "n_features": self.chosen_n,
-            "interval": {
-                "lower": interval.lower,
-                "upper": interval.upper,
-                "confidence": interval.confidence,
-                "kind": (
-                    "plain, over draws of the training set"
-                    if interval.of_draws
-                    else "over the test samples of the outer folds"
-                ),
-                "test_train_ratio": finite(interval.ratio),
-                "undefined_because": interval.reason or None,
-            },
-            "references": {
-                name: reference.to_json() for name, reference in self.references.items()
-            },
+            "interval": _interval_to_json(self.interval),
+            "references": {name: one.to_json() for name, one in self.references.items()},
             "optimism": self.optimism,
-            "curve": {
-                name: [finite(value) for value in values] for name, values in self.curve.items()
-            },
+            "curve": curve,
         }
 
 
-def _by_task(result: StudyRecords) -> dict[str, FoldValues]:
-    if result.config["evaluation"]["estimator"] != "native":
-        return {}  # the labels of the scores are numbers of features
-    by_task = zip(*(refit.test_scores for refit in result.outer), strict=True)
+def _interval_to_json(interval: MeanInterval) -> dict[str, Any]:
+    kind = "over the test samples of the outer folds"
+    if interval.of_draws:
+        kind = "plain, over draws of the training set"
     return {
-        name: FoldValues.of(values)
-        for name, values in zip(result.stored.study.labels, by_task, strict=False)
+        "lower": interval.lower,
+        "upper": interval.upper,
+        "confidence": interval.confidence,
+        "kind": kind,
+        "test_train_ratio": finite(interval.ratio),
+        "undefined_because": interval.reason or None,
     }
-
-
-def _modality_scores(result: StudyRecords) -> dict[str, dict[str, Any]]:
-    names = list(result.layout.slices())
-    return {
-        refit.fold: dict(zip(names, refit.modality_scores, strict=True))
-        for refit in result.refits
-        if refit.modality_scores and len(refit.modality_scores) == len(names)
-    }
-
-
-def _redundancy(result: StudyRecords) -> dict[int, FoldValues]:
-    """Redundancy of each outer fold's best features by their number; empty unless all folds
-    recorded it.
-    """
-    sizes = result.config["evaluation"].get("n_features") or (result.default_top,)
-    if not all(len(refit.redundancy) == len(sizes) for refit in result.outer):
-        return {}
-    return {
-        n: FoldValues.of(refit.redundancy[i] for refit in result.outer) for i, n in enumerate(sizes)
-    }
-
-
-def _n_tried(result: StudyRecords) -> tuple[int, int]:
-    by_fold = Counter(record.fold for record in result.records)
-    shared = by_fold.pop(
-        "", 0
-    )  # a search that does not adapt tries each configuration on all folds
-    each = [by_fold[refit.fold] for refit in result.outer]
-    return shared + min(each), shared + max(each)
 
 
 def _convergence(refit: RefitRecord) -> dict[str, Any]:
     """Whether a fit met its tol, whether that proves an optimum, and what other starts find."""
-    ended = {
+    ended: dict[str, Any] = {
         "converged": refit.converged,
         "relative_duality_gap": refit.gap,
         "local_optimum": refit.local_optimum,
     }
-    return ended | ({"other_start": refit.other_start} if refit.other_start else {})
+    if refit.other_start:
+        ended["other_start"] = refit.other_start
+    return ended

@@ -96,8 +96,8 @@ class FeatureSelector(ScoredSelector):
             model.
         """
         result = StudyResult.open(directory)
-        result.check_ranks()
-        result.check_top(n_features, "n_features")
+        result.recorded.check_ranks()
+        result.recorded.check_top(n_features, "n_features")
         selector = cls(
             np.array(result.final.feature_scores),
             n_features or result.default_top,

@@ -1,15 +1,13 @@
-"""Definition, trials, winners and models of a study, finished or not, from the records of its
-journal.
-"""
+"""What was computed for a study, finished or not: definition, trials, winners, ranks and models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -21,20 +19,29 @@ from raysel.data.layouts import Layout, layout_from_json
 from raysel.evaluation.agreement import FoldRanks
 from raysel.evaluation.feature_ranking import default_n_selected
 from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
-from raysel.numerics.rankings import Stability, selection_ranks
+from raysel.numerics.rankings import selection_ranks
 from raysel.results.permutation import FOLDER as PERMUTATION
 from raysel.results.permutation import PermutationTest, identity, read_permutation_test
 from raysel.results.stability import FOLDER, StabilitySelection, read_stability_selection
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal_upload import tracking_status
+
+#: States in which a trial ends; ``null`` is the zero solution.
+_STATUSES = ("finished", "null", "stopped", "failed")
+
+
+def read_study(path: str | Path) -> StoredStudy:
+    """Read a study from its directory; of one without an end it is known whether it is running."""
+    directory = StudyDirectory(Path(path))
+    stored = StoredStudy.read(directory)
+    if stored.status == "killed" and directory.lock.exists() and directory.is_running():
+        return replace(stored, status="running")
+    return stored
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyRecords:
-    """Definition, trials, winners, ranks and models of a study; `StudyNumbers` adds scores and
-    tables.
-    """
+    """Definition, trials, winners, ranks and models of a study; `Facts` follow from them."""
 
     #: The study as restored from its journal.
     stored: StoredStudy
@@ -44,61 +51,26 @@ class StudyRecords:
     #: Whether to read models that this account has not signed.
     trust: bool = False
 
-    @classmethod
-    def open(cls, path: str | Path, *, trust: bool = False) -> Self:
-        """Read a study from its directory.
-
-        Parameters
-        ----------
-        path : str or Path
-            Directory of the study.
-        trust : bool, default=False
-            Whether to read models that this account has not signed, see `raysel.load_model`.
-
-        Returns
-        -------
-        StudyResult
-            The study as far as it has run.
-
-        Raises
-        ------
-        DirectoryError
-            If the directory holds no study, or its journal is damaged.
-        """
-        directory = StudyDirectory(Path(path))
-        stored = StoredStudy.read(directory)
-        if stored.status == "killed" and directory.lock.exists() and directory.is_running():
-            stored = replace(stored, status="running")
-        return cls(stored, trust=trust)
-
     # --- definition --------------------------------------------------------------------------
 
     @property
     def directory(self) -> StudyDirectory:
-        """Directory of the study with the paths of its files.
-
-        Raises
-        ------
-        StudyError
-            If the study is held in memory.
-        """
+        """Directory of the study; an error if it is held in memory."""
         return self.stored.directory
 
     @property
     def in_memory(self) -> bool:
-        """Whether the study has no directory, as that of a `raysel.NestedSearch` without
-        ``path``.
-        """
+        """Whether the study has no directory."""
         return self.stored.read_from is None
 
     @property
     def has_model(self) -> bool:
-        """Whether `model` can be had: from the directory, or from memory."""
+        """Whether the final model can be had: from the directory, or from memory."""
         return FINAL in self.models or (not self.in_memory and self.directory.model.exists())
 
     @cached_property
     def is_trusted(self) -> bool:
-        """Whether `model` may be read: this account has signed it, or ``trust`` was given."""
+        """Whether the final model may be read: signed by this account, or by ``trust``."""
         return FINAL in self.models or self.trust or is_trusted(self.directory.model)
 
     @property
@@ -113,12 +85,7 @@ class StudyRecords:
 
     @property
     def status(self) -> str:
-        """State of the study when it was opened: ``finished``, ``failed``, ``interrupted``,
-        ``running`` or ``killed``.
-
-        A study without a recorded end is ``running`` if a process holds the lock of its directory,
-        else ``killed``.
-        """
+        """State of the study when it was opened, see `StudyResult.status`."""
         return self.stored.status
 
     @property
@@ -148,25 +115,11 @@ class StudyRecords:
         mask[list(self.stored.study.constant)] = True
         return mask
 
-    @property
-    def tracking(self) -> Mapping[str, Any]:
-        """State of the upload to MLflow: ``complete``, ``error``, ``logged``, ``experiment_id``,
-        ``study_run_id``.
-        """
-        return tracking_status(self.directory)
-
     # --- winners ------------------------------------------------------------------------------
 
     @cached_property
     def refits(self) -> list[RefitRecord]:
-        """Refits of the winners in the order of the outer folds, the final one last if there is
-        one.
-
-        Raises
-        ------
-        UnfinishedStudyError
-            If the study has not finished.
-        """
+        """Refits of the winners, the final one last; an error if the study has not finished."""
         study, refits = self.stored.study, self.stored.refits
         if self.status != "finished" or set(refits) != set(study.folds):
             raise UnfinishedStudyError(self.path, self.stored.n_trials, study.n_trials)
@@ -179,20 +132,12 @@ class StudyRecords:
 
     @property
     def has_final(self) -> bool:
-        """Whether there is a final fold, and so a model; ``cv.final: false`` leaves it out."""
+        """Whether there is a final fold, and so a model."""
         return FINAL in self.stored.study.folds
 
     @property
     def final(self) -> RefitRecord:
-        """Refit of the final fold's winner on all data: the model.
-
-        Raises
-        ------
-        UnfinishedStudyError
-            If the study has not finished.
-        StudyError
-            If the study has no final fold.
-        """
+        """Refit of the final fold's winner on all data; an error if there is none."""
         refits = self.refits
         if not self.has_final:
             raise StudyError(
@@ -203,78 +148,56 @@ class StudyRecords:
 
     @property
     def test_scores(self) -> list[float]:
-        """Test score of each outer fold's winner, at the number of features that its inner scores
-        choose.
-
-        The mean over the numbers of features if ``evaluation.choose_n`` is ``mean``, or over the
-        tasks.
-        """
+        """Test score of each outer fold's winner, see `StudyResult.test_scores`."""
         return [score for refit in self.outer if (score := refit.test_score) is not None]
 
     @property
     def classes(self) -> Sequence[str]:
-        """Names of the classes, those of all tasks, or of the labels; empty if an earlier
-        version ran the study.
-        """
+        """Names of the classes, those of all tasks, or of the labels; empty if not recorded."""
         return self.stored.study.classes
 
     @cached_property
     def confusion(self) -> IntArray | None:
-        """Test samples of all outer folds by true and predicted class, at each fold's number of
-        features.
-
-        Shape (n_classes, n_classes), rows and columns in the order of `classes`; for several labels
-        a sample one row ``[tn, fp, fn, tp]`` a label. A sample counts once for each outer fold that
-        tests it. None if an earlier version of raysel ran the study.
-        """
+        """Test samples by true and predicted class, see `StudyResult.confusion`."""
         counts = [refit.confusion for refit in self.outer]
-        return np.sum(counts, axis=0) if counts and all(counts) else None
+        if not counts or not all(counts):
+            return None
+        joined: IntArray = np.sum(counts, axis=0)
+        return joined
 
     @cached_property
     def predictions(self) -> FloatArray | None:
-        """True and predicted quantities of the test samples of all outer folds, at each fold's
-        number of features.
-
-        Shape (n_samples, n_quantities, 2), fold by fold. None for classes.
-        """
-        pairs = [
-            np.array(refit.predictions, dtype=np.float64)
-            for refit in self.outer
-            if refit.predictions
-        ]
-        if not pairs or len(pairs) < len(self.outer):
+        """True and predicted quantities of the test samples, see `StudyResult.predictions`."""
+        pairs = [refit.predictions for refit in self.outer]
+        if not pairs or not all(pairs):
             return None
-        joined: FloatArray = np.concatenate(pairs)
-        return joined[:, None] if joined.ndim == 2 else joined
+        joined: FloatArray = np.concatenate([np.array(each, dtype=np.float64) for each in pairs])
+        return joined.reshape(len(joined), -1, 2)
 
     @property
     def has_labels(self) -> bool:
-        """Whether `confusion` has a row for each label rather than a row and a column for each
-        class.
-        """
+        """Whether `confusion` has a row for each label, not a row and a column for each class."""
         if (counts := self.confusion) is None or len(counts) == 1:
             return False
+        if counts.shape != (len(counts), len(counts)):
+            return True
         # In a table of labels every row counts all test samples; in one of classes all rows
         # together do.
         n_test = sum(refit.n_test for refit in self.outer)
-        return counts.shape != (len(counts), len(counts)) or bool(
-            n_test and (counts.sum(axis=1) == n_test).all()
-        )
+        return n_test > 0 and bool((counts.sum(axis=1) == n_test).all())
 
     # --- trials ------------------------------------------------------------------------------
 
     @property
-    def records(self) -> list[TrialRecord]:
+    def trials(self) -> list[TrialRecord]:
         """Records of the trials, in the order in which they ended."""
         return self.stored.trials
 
     @property
     def n_trials(self) -> dict[str, int]:
         """Number of trials in each state."""
-        statuses = [record.status for record in self.records]
-        return {
-            status: statuses.count(status) for status in ("finished", "null", "stopped", "failed")
-        }
+        statuses = [record.status for record in self.trials]
+        return {status: statuses.count(status) for status in _STATUSES}
 
     @property
     def cut(self) -> bool:
@@ -285,9 +208,7 @@ class StudyRecords:
 
     @cached_property
     def unranked_folds(self) -> list[str]:
-        """Names of the folds whose winner gives no feature scores; all folds if the method does
-        not rank features.
-        """
+        """Names of the folds whose winner gives no feature scores."""
         return [refit.fold for refit in self.refits if refit.feature_scores is None]
 
     @property
@@ -297,16 +218,12 @@ class StudyRecords:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether there is a ranking: every winner gives feature scores, and one is the final
-        model.
-        """
+        """Whether every winner gives feature scores, and one is the final model."""
         return self.ranks_features and self.has_final
 
     @cached_property
     def n_scored(self) -> dict[str, int]:
-        """Number of features with a score above 0 in each fold's winner, by fold, including the
-        final fold.
-        """
+        """Number of features with a score above 0 in each fold's winner, by fold."""
         if not self.ranks_features:
             return {}
         return {
@@ -316,16 +233,8 @@ class StudyRecords:
 
     @cached_property
     def default_top(self) -> int:
-        """Number of features that count as selected by default.
-
-        That of the final model, or the median of the outer folds' where there is none yet; the
-        middle value of ``evaluation.n_features``, else a tenth of all features, where none was
-        chosen.
-        """
-        refits = self.stored.refits
-        chosen = {
-            fold: refit.n_features for fold, refit in refits.items() if refit.n_features is not None
-        }
+        """Number of features that count as selected by default, see `StudyResult.default_top`."""
+        chosen = _chosen_numbers(self.stored.refits.values())
         if FINAL in chosen:
             return chosen[FINAL]
         if chosen:
@@ -336,53 +245,17 @@ class StudyRecords:
 
     @property
     def n_features(self) -> dict[str, int]:
-        """Number of best features that the inner scores choose, by fold; empty for the
-        classifier ``native``.
-        """
-        return {
-            refit.fold: refit.n_features for refit in self.refits if refit.n_features is not None
-        }
+        """Number of best features that the inner scores choose, by fold."""
+        return _chosen_numbers(self.refits)
 
     @property
     def n_candidates(self) -> int:
-        """Number of features that can be selected: all columns but the confounds, which are the
-        last ones.
-        """
+        """Number of features: all columns but the confounds, which are the last ones."""
         return len(self.feature_names) - self.layout.n_beside
-
-    def stability(self, top: int | None = None) -> Stability:
-        """Return the stability of the features that the outer folds' winners select; it needs no
-        final model.
-
-        Parameters
-        ----------
-        top : int, optional
-            Number of features that count as selected; `default_top` by default.
-
-        Returns
-        -------
-        Stability
-            Nogueira's stability.
-
-        Raises
-        ------
-        ConfigError
-            If ``top`` is not between 1 and the number of features.
-        UnfinishedStudyError
-            If the study has not finished.
-        StudyError
-            If the study's method does not rank features.
-        """
-        self.check_ranks(top)
-        return self.fold_ranks.stability(top or self.default_top)
 
     @cached_property
     def stability_selection(self) -> StabilitySelection | None:
-        """Selection probabilities, the set and its bounds as `raysel.stability_selection` last
-        found them.
-
-        None if it has not run, or if the final model has changed since then.
-        """
+        """Stability selection of the final model; None if it was not run for this model."""
         if not self.has_final or self.in_memory:
             return None
         beside = np.arange(len(self.feature_names)) >= self.n_candidates
@@ -390,15 +263,13 @@ class StudyRecords:
             self.path / FOLDER, self.constant | beside, self.n_candidates
         )
         now = {"winner": dict(self.final.params), "data_hash": self.stored.study.data_hash}
-        return selection if selection is not None and selection.identity == now else None
+        if selection is None or selection.identity != now:
+            return None
+        return selection
 
     @cached_property
     def permutation_test(self) -> PermutationTest | None:
-        """P values of the honest score and of the features as `raysel.permutation_test` last found
-        them.
-
-        None if it has not run, or if a winner has changed since then.
-        """
+        """Permutation test of the winners; None if it was not run for these winners."""
         if self.status != "finished" or self.in_memory:
             return None
         now = identity(self.refits, self.stored.study.data_hash)
@@ -409,9 +280,7 @@ class StudyRecords:
 
     @cached_property
     def fold_ranks(self) -> FoldRanks:
-        """Ranks of the features in the outer folds' winners; an error as of `stability` if there
-        are none.
-        """
+        """Ranks of the features in the outer folds' winners; an error if there are none."""
         self.check_ranks()
         ranks = np.array([selection_ranks(np.array(refit.feature_scores)) for refit in self.outer])
         names = tuple(refit.fold for refit in self.outer)
@@ -419,9 +288,7 @@ class StudyRecords:
         return FoldRanks(ranks, n_scored, names)
 
     def check_ranks(self, top: int | None = None) -> None:
-        """Check that all winners rank the features, and the number of features that count as
-        selected.
-        """
+        """Check that all winners rank the features, and the number that count as selected."""
         if not self.ranks_features:
             raise StudyError(
                 f"the study {self.name} has no ranking: its method gives no feature scores. Use a"
@@ -432,69 +299,21 @@ class StudyRecords:
     def check_top(self, top: int | None, name: str = "top") -> None:
         """Check the number of features that count as selected."""
         n_all = self.n_candidates
-        if top is not None and (
-            not isinstance(top, Integral) or isinstance(top, bool) or not 1 <= top <= n_all
-        ):
-            given = int(top) if isinstance(top, np.integer) else repr(top)
-            raise ConfigError(
-                f"{name}={given} must be a whole number between 1 and the {n_all} features of the"
-                " study."
-            )
+        if top is None:
+            return
+        is_whole = isinstance(top, Integral) and not isinstance(top, bool)
+        if is_whole and 1 <= top <= n_all:
+            return
+        given = int(top) if isinstance(top, np.integer) else repr(top)
+        raise ConfigError(
+            f"{name}={given} must be a whole number between 1 and the {n_all} features of the"
+            " study."
+        )
 
     # --- models ------------------------------------------------------------------------------
 
-    @property
-    def model(self) -> Any:
-        """Fitted pipeline of scaler, feature selector and classifier, read from ``model.skops``
-        without unpickling.
-
-        What no file can hold is in the result of the process that has fitted it alone.
-
-        It is the pipeline that was scored on the outer folds, fitted to all samples: see
-        `FeaturePipeline`. In studies of raysel 0.1 and 0.2 it is another: the scaler and the method
-        with all features.
-
-        The file holds training samples where the classifier needs them to predict: the selected
-        features of all samples for ``knn``, all features for kernel and nearest-neighbour methods
-        with ``native``.
-
-        Raises
-        ------
-        UnfinishedStudyError
-            If the study has not finished.
-        StudyError
-            If the study has no final fold.
-        DataError
-            If the file is missing, not trusted or damaged, or names a class that model files may
-            not hold.
-        """
-        return self.fold_model(self.final.fold)
-
     def fold_model(self, fold: str) -> Any:
-        """Return the pipeline that was scored on an outer fold, read from ``folds/<fold>.skops``
-        without unpickling.
-
-        Parameters
-        ----------
-        fold : str
-            Name of the fold, e.g. ``"outer0"``; ``"final"`` for `model`.
-
-        Returns
-        -------
-        FeaturePipeline
-            Fitted pipeline of scaler, feature selector and classifier. Its score on the fold's test
-            samples is the recorded one.
-
-        Raises
-        ------
-        ConfigError
-            If the study has no such fold.
-        UnfinishedStudyError
-            If the study has not finished.
-        DataError
-            If the file is missing, not trusted or damaged, or names a class that model files may
-            not hold.
-        """
+        """Return the pipeline that was scored on a fold, see `StudyResult.fold_model`."""
         known = [refit.fold for refit in self.refits]
         if fold not in known:
             raise ConfigError(
@@ -505,15 +324,23 @@ class StudyRecords:
             return self.models[fold]
         path = self.directory.fold_model(fold)
         if not path.exists():
-            untrusted = self.stored.study.untrusted
-            reason = (
+            raise DataError(
+                f"the study {self.name} has no model of {fold}: {self._why_no_model()}."
+            )
+        return read_model(path, self.path, trust=self.trust)
+
+    def _why_no_model(self) -> str:
+        if untrusted := self.stored.study.untrusted:
+            return (
                 f"a file cannot hold {', '.join(untrusted)}, and only the result of the process"
                 " that fitted it has it"
-                if untrusted
-                else (
-                    "an earlier version of raysel ran the study, or the file was removed; resume"
-                    " the study to write it"
-                )
             )
-            raise DataError(f"the study {self.name} has no model of {fold}: {reason}.")
-        return read_model(path, self.path, trust=self.trust)
+        return (
+            "an earlier version of raysel ran the study, or the file was removed; resume the study"
+            " to write it"
+        )
+
+
+def _chosen_numbers(refits: Iterable[RefitRecord]) -> dict[str, int]:
+    """Numbers of features that inner scores chose, by fold."""
+    return {refit.fold: refit.n_features for refit in refits if refit.n_features is not None}

@@ -34,50 +34,50 @@ class Remark:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-def actions(result: StudyRecords, references: Mapping[str, Reference]) -> Iterator[Remark]:
+def actions(records: StudyRecords, references: Mapping[str, Reference]) -> Iterator[Remark]:
     """Yield the remarks that ask for an action; first those on data that make the scores say
     less.
     """
-    evaluation, outer = result.config["evaluation"], result.outer
+    evaluation, outer = records.config["evaluation"], records.outer
     yield from (
         Remark("data", {"text": text})
-        for text in result.stored.study.data_remarks
+        for text in records.stored.study.data_remarks
         if questions_scores(text)
     )
-    yield from search_remarks(result.records, result.stored.search)
-    if missed := [refit for refit in result.refits if refit.converged is False]:
-        values = {"n_winners": len(result.refits), "gap": Convergence.of(missed).gap}
+    yield from search_remarks(records.trials, records.stored.search)
+    if missed := [refit for refit in records.refits if refit.converged is False]:
+        values = {"n_winners": len(records.refits), "gap": Convergence.of(missed).gap}
         yield Remark("winners_not_converged", {"folds": [refit.fold for refit in missed], **values})
-    if result.stored.study.choose_n != "mean":
+    if records.stored.study.choose_n != "mean":
         yield from number_remarks(
-            result.n_features, evaluation.get("n_features") or (), result.n_scored
+            records.n_features, evaluation.get("n_features") or (), records.n_scored
         )
-    space = result.config["solver"].get("space", {})
-    yield from edge_remarks(space, [refit.params for refit in outer], _unstructured(result))
+    space = records.config["solver"].get("space", {})
+    yield from edge_remarks(space, [refit.params for refit in outer], _unstructured(records))
     yield from estimator_edge_remarks(evaluation, outer)
     tests = (reference.test for reference in references.values())
     yield from few_folds_remarks(tests, len(outer), of_draws=are_draws(outer))
 
 
-def limitations(result: StudyRecords, top: int | None = None) -> Iterator[Remark]:
+def limitations(records: StudyRecords, top: int | None = None) -> Iterator[Remark]:
     """Yield the other remarks."""
-    refits, untrusted = result.refits, result.stored.study.untrusted
-    if result.unranked_folds:
-        everywhere = len(result.unranked_folds) == len(refits)
-        yield Remark("no_ranking", {"folds": [] if everywhere else result.unranked_folds})
-    if not result.has_final:
+    refits, untrusted = records.refits, records.stored.study.untrusted
+    if records.unranked_folds:
+        everywhere = len(records.unranked_folds) == len(refits)
+        yield Remark("no_ranking", {"folds": [] if everywhere else records.unranked_folds})
+    if not records.has_final:
         yield Remark("no_final_model")
-    elif not result.in_memory and not result.directory.model.exists():
+    elif not records.in_memory and not records.directory.model.exists():
         yield Remark("no_model_file", {"untrusted": list(untrusted)})
-    elif untrusted and not result.in_memory:
+    elif untrusted and not records.in_memory:
         yield Remark("model_without_method", {"untrusted": list(untrusted)})
-    if result.has_model and not result.is_trusted:
+    if records.has_model and not records.is_trusted:
         yield Remark("model_not_trusted")
-    yield from _selection_remarks(result.n_scored, top or result.default_top)
+    yield from _selection_remarks(records.n_scored, top or records.default_top)
     if tied := {refit.fold: refit.n_tied for refit in refits if refit.n_tied > 1}:
         yield Remark("tied", {"folds": tied, "n_folds": len(refits)})
     yield from (Remark("local_optimum", refit.other_start) for refit in refits if refit.other_start)
-    fits = inner_convergence(result.records)
+    fits = inner_convergence(records.trials)
     if fits.n_converged < fits.n_fits:
         n = fits.n_fits - fits.n_converged
         yield Remark("inner_fits_not_converged", {"n": n, "n_fits": fits.n_fits, "gap": fits.gap})
@@ -87,13 +87,13 @@ def limitations(result: StudyRecords, top: int | None = None) -> Iterator[Remark
     yield from (
         Remark("warning", {"folds": folds, "message": message}) for message, folds in warned.items()
     )
-    if result.stability_selection is not None:
+    if records.stability_selection is not None:
         yield from (
             Remark("stability_selection", {"text": text})
-            for text in result.stability_selection.remarks()
+            for text in records.stability_selection.remarks()
         )
-    yield from (Remark("mixed_versions", {"text": text}) for text in result.stored.mixed)
-    data = (text for text in result.stored.study.data_remarks if not questions_scores(text))
+    yield from (Remark("mixed_versions", {"text": text}) for text in records.stored.mixed)
+    data = (text for text in records.stored.study.data_remarks if not questions_scores(text))
     yield from (Remark("data", {"text": text}) for text in data)
 
 
@@ -222,10 +222,10 @@ def _numbers(domain: Any) -> list[float]:
     return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
-def _unstructured(result: StudyRecords) -> Mapping[str, float]:
+def _unstructured(records: StudyRecords) -> Mapping[str, float]:
     """Return the values of parameters with which the method assumes no structure of features."""
-    method = registered_method(result.config["solver"]["name"])
-    return method.unstructured(result.layout) if method else {}
+    method = registered_method(records.config["solver"]["name"])
+    return method.unstructured(records.layout) if method else {}
 
 
 def few_folds_remarks(

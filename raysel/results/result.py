@@ -1,28 +1,373 @@
-"""Result of a study, finished or not, read from its directory."""
+"""Result of a study, finished or not: what users hold."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from raysel.core.arrays import FloatArray
-from raysel.evaluation.agreement import consensus_sentence
-from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
-from raysel.evaluation.records import FINAL
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.data.layouts import Layout
+from raysel.evaluation.agreement import RankOverlap, consensus_sentence
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.records import FINAL, Convergence, RefitRecord, TrialRecord
+from raysel.numerics.inference import MeanInterval
+from raysel.numerics.rankings import Stability
 from raysel.results import texts
-from raysel.results.agreement import CONSENSUS, source_ranking
-from raysel.results.numbers import StudyNumbers
-from raysel.results.remarks import format_remarks, limitations
+from raysel.results.agreement import CONSENSUS, source_ranking, stability_curve
+from raysel.results.coefficients import Coefficients
+from raysel.results.facts import Facts
+from raysel.results.frames import trials_frame, winners_frame
+from raysel.results.permutation import PermutationTest
+from raysel.results.records import StudyRecords, read_study
+from raysel.results.remarks import format_remarks
+from raysel.results.scores import Reference
+from raysel.results.stability import StabilitySelection
+from raysel.results.tables import trace_table
+from raysel.study.stored import StoredStudy
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.journal_upload import tracking_status
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class StudyResult(StudyNumbers):
+class StudyResult:
     """Scores, trials, ranking and model of a study, as `raysel.run_study` and
     `raysel.open_study` return it.
+
+    Attributes
+    ----------
+    recorded : StudyRecords
+        What was computed, as far as the study has run.
+    facts : Facts
+        What follows from that, each figure computed once, when it is first asked for. Of a study
+        that has not finished they raise an `UnfinishedStudyError`.
     """
+
+    def __init__(
+        self, stored: StoredStudy, models: Mapping[str, Any] | None = None, *, trust: bool = False
+    ) -> None:
+        self.recorded = StudyRecords(stored, models or {}, trust)
+        self.facts = Facts(self.recorded)
+
+    @classmethod
+    def open(cls, path: str | Path, *, trust: bool = False) -> Self:
+        """Read a study from its directory.
+
+        Parameters
+        ----------
+        path : str or Path
+            Directory of the study.
+        trust : bool, default=False
+            Whether to read models that this account has not signed, see `raysel.load_model`.
+
+        Returns
+        -------
+        StudyResult
+            The study as far as it has run.
+
+        Raises
+        ------
+        DirectoryError
+            If the directory holds no study, or its journal is damaged.
+        """
+        return cls(read_study(path), trust=trust)
+
+    # --- definition -------------------------------------------------------------------------
+
+    @property
+    def stored(self) -> StoredStudy:
+        """The study as restored from its journal."""
+        return self.recorded.stored
+
+    @property
+    def directory(self) -> StudyDirectory:
+        """Directory of the study with the paths of its files.
+
+        Raises
+        ------
+        StudyError
+            If the study is held in memory.
+        """
+        return self.recorded.directory
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the study has no directory, as that of a `raysel.NestedSearch` without
+        ``path``.
+        """
+        return self.recorded.in_memory
+
+    @property
+    def path(self) -> Path:
+        """Path of the study's directory."""
+        return self.recorded.path
+
+    @property
+    def name(self) -> str:
+        """Name of the study."""
+        return self.recorded.name
+
+    @property
+    def status(self) -> str:
+        """State of the study when it was opened: ``finished``, ``failed``, ``interrupted``,
+        ``running`` or ``killed``.
+
+        A study without a recorded end is ``running`` if a process holds the lock of its directory,
+        else ``killed``.
+        """
+        return self.recorded.status
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """Configuration of the study as plain data."""
+        return self.recorded.config
+
+    @property
+    def metric(self) -> str:
+        """Name of the score."""
+        return self.recorded.metric
+
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """Names of the features, in the order of the columns."""
+        return self.recorded.feature_names
+
+    @property
+    def layout(self) -> Layout:
+        """Arrangement of the data's columns."""
+        return self.recorded.layout
+
+    @property
+    def constant(self) -> BoolArray:
+        """Mask of the features that have the same value in all samples, shape (n_features,)."""
+        return self.recorded.constant
+
+    @property
+    def tracking(self) -> Mapping[str, Any]:
+        """State of the upload to MLflow: ``complete``, ``error``, ``logged``, ``experiment_id``,
+        ``study_run_id``.
+        """
+        return tracking_status(self.directory)
+
+    # --- trials and winners -----------------------------------------------------------------
+
+    @property
+    def records(self) -> list[TrialRecord]:
+        """Records of the trials, in the order in which they ended."""
+        return self.recorded.trials
+
+    @property
+    def n_trials(self) -> dict[str, int]:
+        """Number of trials in each state."""
+        return self.recorded.n_trials
+
+    @property
+    def cut(self) -> bool:
+        """Whether ``search.time_budget`` ended the search before all trials were made."""
+        return self.recorded.cut
+
+    @property
+    def refits(self) -> list[RefitRecord]:
+        """Refits of the winners in the order of the outer folds, the final one last if there is
+        one.
+
+        Raises
+        ------
+        UnfinishedStudyError
+            If the study has not finished.
+        """
+        return self.recorded.refits
+
+    @property
+    def outer(self) -> list[RefitRecord]:
+        """Refits of the outer folds' winners, each with its test score."""
+        return self.recorded.outer
+
+    @property
+    def has_final(self) -> bool:
+        """Whether there is a final fold, and so a model; ``cv.final: false`` leaves it out."""
+        return self.recorded.has_final
+
+    @property
+    def final(self) -> RefitRecord:
+        """Refit of the final fold's winner on all data: the model.
+
+        Raises
+        ------
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study has no final fold.
+        """
+        return self.recorded.final
+
+    @property
+    def n_features(self) -> dict[str, int]:
+        """Number of best features that the inner scores choose, by fold; empty for the
+        classifier ``native``.
+        """
+        return self.recorded.n_features
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """Names of the classes, those of all tasks, or of the labels; empty if an earlier
+        version ran the study.
+        """
+        return self.recorded.classes
+
+    @property
+    def confusion(self) -> IntArray | None:
+        """Test samples of all outer folds by true and predicted class, at each fold's number of
+        features.
+
+        Shape (n_classes, n_classes), rows and columns in the order of `classes`; for several labels
+        a sample one row ``[tn, fp, fn, tp]`` a label. A sample counts once for each outer fold that
+        tests it. None if an earlier version of raysel ran the study.
+        """
+        return self.recorded.confusion
+
+    @property
+    def predictions(self) -> FloatArray | None:
+        """True and predicted quantities of the test samples of all outer folds, at each fold's
+        number of features.
+
+        Shape (n_samples, n_quantities, 2), fold by fold. None for classes.
+        """
+        return self.recorded.predictions
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether `confusion` has a row for each label rather than a row and a column for each
+        class.
+        """
+        return self.recorded.has_labels
+
+    # --- scores -----------------------------------------------------------------------------
+
+    @property
+    def test_scores(self) -> list[float]:
+        """Test score of each outer fold's winner, at the number of features that its inner scores
+        choose.
+
+        The mean over the numbers of features if ``evaluation.choose_n`` is ``mean``, or over the
+        tasks.
+        """
+        return self.recorded.test_scores
+
+    @property
+    def inner_scores(self) -> list[float]:
+        """Inner score of each outer fold's winner."""
+        return [refit.inner_score for refit in self.outer]
+
+    @property
+    def test_mean(self) -> float:
+        """Mean of the test scores over the outer folds, which estimates the score on new
+        samples.
+        """
+        return self.facts.test.mean
+
+    @property
+    def test_sd(self) -> float:
+        """Sample standard deviation of the test scores over the outer folds; NaN if there is one
+        fold.
+        """
+        return self.facts.test.sd
+
+    @property
+    def interval(self) -> MeanInterval:
+        """Mean and SD of the test scores with their 95 % interval, or the ``reason`` why there is
+        none.
+
+        It is for the mean score of the outer folds' models on new samples, by the spread over the
+        test samples, or their groups or blocks (`raysel.numerics.inference.sample_interval`). Over
+        draws of the training set (``cv.train_per_class``) it is Student's, of the mean over all
+        draws from this pool of samples.
+        """
+        return self.facts.interval
+
+    @property
+    def references(self) -> Mapping[str, Reference]:
+        """Scores of the references of ``evaluation.references`` on the same outer folds, by name.
+
+        They are ``all features``, ``variance``, ``f_test``, ``confounds alone`` where there are
+        confounds, and ``chance``, the best of the guesses that read no feature; those that have no
+        score on an outer fold are left out.
+        """
+        return self.facts.references
+
+    @property
+    def optimism(self) -> Mapping[str, float]:
+        """Mean scores of the outer folds' winners: ``training``, ``inner`` and ``test``."""
+        return self.facts.optimism
+
+    @property
+    def report(self) -> dict[str, list[float | None]]:
+        """Values of each metric of ``evaluation.report`` on the outer folds' test samples; None
+        where undefined.
+        """
+        return {name: list(values.values) for name, values in self.facts.report.items()}
+
+    @property
+    def task_scores(self) -> dict[str, list[float]]:
+        """Test scores of each task on each outer fold; empty if the data are one task."""
+        return {name: scores.known_values for name, scores in self.facts.by_task.items()}
+
+    @property
+    def modality_scores(self) -> Mapping[str, Mapping[str, Any]]:
+        """Scores or kernel weights of the modalities in the winner of each fold.
+
+        By fold, then by modality: a number, or a list with one for each class or label in their
+        order. Empty if the method weighs no modalities or the data have none.
+        """
+        return self.facts.modality_scores
+
+    @property
+    def winner_convergence(self) -> Convergence:
+        """Counts of the winners' refits, including the final one, and of those that met their
+        ``tol``.
+        """
+        return self.facts.fits
+
+    # --- features ---------------------------------------------------------------------------
+
+    @property
+    def ranks_features(self) -> bool:
+        """Whether every winner gives feature scores."""
+        return self.recorded.ranks_features
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether there is a ranking: every winner gives feature scores, and one is the final
+        model.
+        """
+        return self.recorded.is_ranked
+
+    @property
+    def n_scored(self) -> dict[str, int]:
+        """Number of features with a score above 0 in each fold's winner, by fold, including the
+        final fold.
+        """
+        return self.recorded.n_scored
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of features that can be selected: all columns but the confounds, which are the
+        last ones.
+        """
+        return self.recorded.n_candidates
+
+    @property
+    def default_top(self) -> int:
+        """Number of features that count as selected by default.
+
+        That of the final model, or the median of the outer folds' where there is none yet; the
+        middle value of ``evaluation.n_features``, else a tenth of all features, where none was
+        chosen.
+        """
+        return self.recorded.default_top
 
     def ranking(self, top: int | None = None, by: str = FINAL) -> FeatureRanking:
         """Return a ranking of the features, with the ranks of the outer folds' winners.
@@ -51,22 +396,58 @@ class StudyResult(StudyNumbers):
             If the study's method does not rank features, or ``by`` is ``"final"`` and the study has
             no final fold.
         """
-        self.check_ranks(top)
-        return source_ranking(self, top, by, self.added_columns)
+        return self.facts.ranking(top, by)
+
+    def stability(self, top: int | None = None) -> Stability:
+        """Return the stability of the features that the outer folds' winners select; it needs no
+        final model.
+
+        Parameters
+        ----------
+        top : int, optional
+            Number of features that count as selected; `default_top` by default.
+
+        Returns
+        -------
+        Stability
+            Nogueira's stability.
+
+        Raises
+        ------
+        ConfigError
+            If ``top`` is not between 1 and the number of features.
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study's method does not rank features.
+        """
+        self.recorded.check_ranks(top)
+        return self.recorded.fold_ranks.stability(top or self.default_top)
 
     @property
-    def added_columns(self) -> dict[str, FloatArray]:
-        """Columns that `raysel.stability_selection` and `raysel.permutation_test` add to the
-        ranking's table.
+    def rank_overlap(self) -> RankOverlap:
+        """Rank-biased overlap of all pairs of outer folds, with 90 % of the weight on the
+        `default_top` features.
         """
-        added: dict[str, FloatArray] = {}
-        if self.stability_selection is not None:
-            added[SELECTION_PROBABILITY] = self.stability_selection.probability
-        if self.permutation_test is not None:
-            n_beside = len(self.feature_names) - self.n_candidates
-            for name, values in self.permutation_test.ranking_columns().items():
-                added[name] = np.pad(values, (0, n_beside), constant_values=1.0)
-        return added
+        return self.recorded.fold_ranks.overlap(self.default_top)
+
+    @property
+    def fold_redundancy(self) -> Mapping[int, list[float | None]]:
+        """Redundancy of each outer fold's best features, by their number; None where there is no
+        pair of features.
+
+        It is the mean absolute correlation of pairs over all samples of the data set. Empty if the
+        method does not rank features, the data are several tasks, or an earlier version of raysel
+        ran the study.
+        """
+        return {n: list(values.values) for n, values in self.facts.redundancy.items()}
+
+    @property
+    def redundancy(self) -> dict[int, float]:
+        """Mean of `fold_redundancy` over the outer folds that have one, by the number of
+        features; NaN if none has.
+        """
+        return self.facts.mean_redundancy
 
     def consensus_sentence(self, top: int | None = None) -> str:
         """Return how the final model's best features differ from those of the outer folds'
@@ -89,8 +470,93 @@ class StudyResult(StudyNumbers):
         UnfinishedStudyError
             If the study has not finished.
         """
-        self.check_top(top)
-        return consensus_sentence(source_ranking(self, top)) if self.is_ranked else ""
+        self.recorded.check_top(top)
+        if not self.is_ranked:
+            return ""
+        return consensus_sentence(source_ranking(self.recorded, top))
+
+    @property
+    def stability_selection(self) -> StabilitySelection | None:
+        """Selection probabilities, the set and its bounds as `raysel.stability_selection` last
+        found them.
+
+        None if it has not run, or if the final model has changed since then.
+        """
+        return self.recorded.stability_selection
+
+    @property
+    def permutation_test(self) -> PermutationTest | None:
+        """P values of the honest score and of the features as `raysel.permutation_test` last found
+        them.
+
+        None if it has not run, or if a winner has changed since then.
+        """
+        return self.recorded.permutation_test
+
+    # --- models -----------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Any:
+        """Fitted pipeline of scaler, feature selector and classifier, read from ``model.skops``
+        without unpickling.
+
+        What no file can hold is in the result of the process that has fitted it alone.
+
+        It is the pipeline that was scored on the outer folds, fitted to all samples: see
+        `FeaturePipeline`. In studies of raysel 0.1 and 0.2 it is another: the scaler and the method
+        with all features.
+
+        The file holds training samples where the classifier needs them to predict: the selected
+        features of all samples for ``knn``, all features for kernel and nearest-neighbour methods
+        with ``native``.
+
+        Raises
+        ------
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study has no final fold.
+        DataError
+            If the file is missing, not trusted or damaged, or names a class that model files may
+            not hold.
+        """
+        return self.fold_model(self.final.fold)
+
+    def fold_model(self, fold: str) -> Any:
+        """Return the pipeline that was scored on an outer fold, read from ``folds/<fold>.skops``
+        without unpickling.
+
+        Parameters
+        ----------
+        fold : str
+            Name of the fold, e.g. ``"outer0"``; ``"final"`` for `model`.
+
+        Returns
+        -------
+        FeaturePipeline
+            Fitted pipeline of scaler, feature selector and classifier. Its score on the fold's test
+            samples is the recorded one.
+
+        Raises
+        ------
+        ConfigError
+            If the study has no such fold.
+        UnfinishedStudyError
+            If the study has not finished.
+        DataError
+            If the file is missing, not trusted or damaged, or names a class that model files may
+            not hold.
+        """
+        return self.recorded.fold_model(fold)
+
+    @property
+    def coefficients(self) -> Coefficients | None:
+        """Coefficients of the final model, read from its file; None if it is not linear in the
+        features.
+        """
+        return self.facts.coefficients
+
+    # --- remarks ----------------------------------------------------------------------------
 
     def remarks(self, top: int | None = None) -> list[str]:
         """Return remarks on the limitations of the result, and on its data.
@@ -112,14 +578,94 @@ class StudyResult(StudyNumbers):
         UnfinishedStudyError
             If the study has not finished.
         """
-        self.check_top(top)
-        return [*self.actions(), *format_remarks([*limitations(self, top)])]
+        self.recorded.check_top(top)
+        return [*self.actions(), *format_remarks(self.facts.limitations_of_top(top))]
 
     def actions(self) -> list[str]:
         """Return those of `remarks` that ask for an action; first those on data that make the
         scores say less.
         """
         return format_remarks(self.facts.actions)
+
+    # --- tables -----------------------------------------------------------------------------
+
+    def score_curves(self) -> pd.DataFrame:
+        """Return inner and test scores for each number of features as a table.
+
+        Returns
+        -------
+        DataFrame
+            One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``,
+            ``test_sd`` (over the outer folds) and a column with the mean of each of `references`;
+            no rows for the classifier ``native``.
+        """
+        import pandas as pd  # noqa: PLC0415 - takes half a second to import
+
+        return pd.DataFrame(self.facts.curve)
+
+    def stability_curve(self) -> pd.DataFrame:
+        """Return the stability of the best N features over the outer folds for a range of N.
+
+        Returns
+        -------
+        DataFrame
+            One row for each N, the numbers of ``evaluation.n_features`` and up to 24 others from 1
+            to all features: ``n_features``; ``stability`` (Nogueira's; NaN where every fold selects
+            all features or none); ``noise``, ``noise_lowest`` and ``noise_highest`` (mean and range
+            for an F-test ranking of permuted labels on the same folds; NaN if an earlier version of
+            raysel ran the study); ``undefined_because``.
+
+        Raises
+        ------
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study's method does not rank features.
+        """
+        import pandas as pd  # noqa: PLC0415
+
+        return pd.DataFrame(stability_curve(self.recorded))
+
+    def summary(self) -> pd.DataFrame:
+        """Return the winners of the outer folds as a table.
+
+        Returns
+        -------
+        DataFrame
+            One row an outer fold that has been refitted: ``outer_fold``, ``winner``, ``n_features``
+            (the chosen number of best features), ``training_<metric>``, ``inner_<metric>``,
+            ``test_<metric>``, ``test_<name>`` for each metric of ``evaluation.report``,
+            ``features_with_score``, ``redundancy`` (of the `default_top` features, over all
+            samples) and ``converged``.
+        """
+        return winners_frame(self.recorded)
+
+    def trials(self) -> pd.DataFrame:
+        """Return the trials that have ended as a table, the best validation score first.
+
+        Returns
+        -------
+        DataFrame
+            One row a trial: ``trial`` (its id), ``outer_fold`` (in an adaptive search),
+            ``param_*``, ``status``, ``val_<metric>`` (mean over the outer folds, for display only),
+            ``val_<metric>/<fold>`` for each outer fold and the final one, ``objective``,
+            ``converged`` (share of the inner fits that met ``tol``), ``seconds`` (missing if the
+            search is along a path, where configurations have no time of their own) and ``error``.
+        """
+        return trials_frame(self.recorded)
+
+    def traces(self) -> pd.DataFrame:
+        """Return objective and scores of every inner fit by iteration.
+
+        Returns
+        -------
+        DataFrame
+            One row an iteration: ``trial``, ``configuration``, ``fold``, ``inner``, ``iteration``,
+            ``objective`` and one ``score`` column for each number of features.
+        """
+        return trace_table(self.recorded.trials, self.stored.study.labels).to_pandas()
+
+    # --- figures ----------------------------------------------------------------------------
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:
         """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the
@@ -188,7 +734,7 @@ class StudyResult(StudyNumbers):
         StudyError
             If the study's method does not rank features.
         """
-        self.check_ranks()
+        self.recorded.check_ranks()
         return self._plot("stability", ax)
 
     def plot_search(self, ax: Any = None) -> Any:
@@ -296,23 +842,22 @@ class StudyResult(StudyNumbers):
     def _plot(self, key: str, ax: Any, ranking: FeatureRanking | None = None) -> Any:
         from raysel.results.displays.registry import display_of  # noqa: PLC0415 - loads matplotlib
 
-        return display_of(self, key, ranking).plot(ax)
+        return display_of(self.facts, key, ranking).plot(ax)
 
     def __repr__(self) -> str:
         table = self.summary()
-        return (
-            f"{self._headline()}\n{table.to_string(index=False)}"
-            if len(table)
-            else self._headline()
-        )
+        if not len(table):
+            return self._headline()
+        return f"{self._headline()}\n{table.to_string(index=False)}"
 
     def _repr_html_(self) -> str:
         table = self.summary()
-        shown = [
-            f"<p>{escape(self._headline())}</p>{table.to_html(index=False) if len(table) else ''}"
-        ]
+        shown = [f"<p>{escape(self._headline())}</p>"]
+        if len(table):
+            shown.append(table.to_html(index=False))
         if self.status == "finished" and self.ranks_features:
-            shown.append(self.ranking(by=FINAL if self.has_final else CONSENSUS)._repr_html_())
+            source = FINAL if self.has_final else CONSENSUS
+            shown.append(self.ranking(by=source)._repr_html_())
         return "".join(shown)
 
     def _headline(self) -> str:

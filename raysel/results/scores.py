@@ -4,7 +4,7 @@ curves over N.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -60,9 +60,14 @@ class FoldValues:
         )
 
     @property
+    def known_values(self) -> list[float]:
+        """The values without those that are undefined."""
+        return _known(self.values)
+
+    @property
     def known(self) -> FoldValues | None:
-        """The values without those that are undefined; None if all are."""
-        return FoldValues.of(known) if (known := _known(self.values)) else None
+        """The values without those that are undefined, with their mean; None if all are."""
+        return FoldValues.of(self.known_values) if self.known_values else None
 
     def to_json(self) -> dict[str, Any]:
         """Return the values as plain data of the manifest."""
@@ -285,7 +290,7 @@ def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:
 
 
 def score_curves(
-    outer: Sequence[RefitRecord], sizes: Sequence[int], references: dict[str, Reference]
+    outer: Sequence[RefitRecord], sizes: Sequence[int], references: Mapping[str, Reference]
 ) -> dict[str, list[float]]:
     """Return mean and SD of inner and test score, and the references' means, for each number of
     features.

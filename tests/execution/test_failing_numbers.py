@@ -235,7 +235,7 @@ def test_each_place_names_what_fails_why_and_how_often(data, tmp_path):
         assert told in place
         assert "0x..." in place or "object at" not in place
     assert [lost.what for lost in estimate_cost(study).failing] == ["8 and 16 features"]
-    shown = ScoreCurve.from_result(result)
+    shown = ScoreCurve.from_facts(result.facts)
     assert shown.frame().equals(result.score_curves())
     assert "undefined" not in shown.caption
     curve = result.score_curves().set_index("n_features")

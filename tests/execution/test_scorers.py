@@ -445,7 +445,7 @@ def test_outputs_of_the_test_samples_are_those_of_the_stored_model(tmp_path):
                 found.values["predict_proba"], expected, rtol=1e-6, atol=1e-7
             )
         for curve in (RocCurves, PrecisionRecallCurves, Calibration):
-            shown = curve.from_result(result)
+            shown = curve.from_facts(result.facts)
             assert len(shown.samples) == shape
             if curve is RocCurves and kind == "two classes":
                 areas = [

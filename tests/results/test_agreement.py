@@ -91,7 +91,7 @@ def test_noise_is_the_f_test_of_permuted_labels_on_the_same_folds(finished):
         values.append([nogueira_stability([found[i] for found in sets]).value for i in range(2)])
     for i, n in enumerate((4, 8)):
         own = [row[i] for row in values]
-        assert noise_level(finished, n) == pytest.approx(
+        assert noise_level(finished.recorded, n) == pytest.approx(
             (np.mean(own), min(own), max(own)), abs=1e-6
         )
 
@@ -116,12 +116,9 @@ def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path,
         told = " ".join(answer_sentences(result))
         for text in (texts.short_stability(result.facts), markdown(result.facts), told):
             assert sentence in text
-    facts = noise.facts
-    all_selected = texts.short_stability(
-        dataclasses.replace(facts, n_features=facts.agreement.top.n)
-    )
-    assert "features are hardly a selection" in all_selected
-    assert "permuted labels" not in all_selected
+    nearly_all = texts.short_stability(Facts(noise.recorded, 57))
+    assert "57 of 60 features are hardly a selection" in nearly_all
+    assert "permuted labels" not in nearly_all
 
 
 def test_the_overlap_is_of_all_pairs_of_outer_folds(finished, lists):
@@ -147,7 +144,7 @@ def test_summary_manifest_and_markdown_agree(finished):
     assert all(text in screen.getvalue() for text in (short, texts.overlap(facts), sentence))
     assert all(text in page for text in (line, sentence))
     stability, overlap, top = finished.stability(), finished.rank_overlap, finished.default_top
-    noise = noise_level(finished, top)
+    noise = noise_level(finished.recorded, top)
     for part in (
         (
             f"of the top {top} over 3 overlapping outer folds: {stability.value:.2f} (N: chosen by"
@@ -243,20 +240,23 @@ def test_a_table_of_features_says_what_is_known_beside_the_consensus(finished):
 
 def test_it_says_whose_number_of_features_it_is(finished):
     chosen = finished.n_features
-    assert choose_top(finished) == (
+    assert choose_top(finished.recorded) == (
         chosen["final"],
         "chosen by the inner scores of the final model",
     )
-    assert choose_top(finished, by="outer1") == (
+    assert choose_top(finished.recorded, by="outer1") == (
         chosen["outer1"],
         "chosen by the inner scores of outer1",
     )
-    assert choose_top(finished, by="consensus") == choose_top(finished)
-    assert choose_top(finished, 5) == (5, "as given")
+    assert choose_top(finished.recorded, by="consensus") == choose_top(finished.recorded)
+    assert choose_top(finished.recorded, 5) == (5, "as given")
     without = with_folds(finished, ["outer0", "outer1", "outer2"])
-    assert choose_top(without) == (without.default_top, "median of the outer folds' choices")
-    assert finished.ranking().chosen_by == choose_top(finished).chosen_by
-    assert "N:" not in texts.stability(Facts.of(finished, 5))
+    assert choose_top(without.recorded) == (
+        without.default_top,
+        "median of the outer folds' choices",
+    )
+    assert finished.ranking().chosen_by == choose_top(finished.recorded).chosen_by
+    assert "N:" not in texts.stability(Facts(finished.recorded, 5))
 
 
 def test_without_a_final_model_the_consensus_and_the_folds_can_be_exported(finished, tmp_path):

@@ -210,12 +210,12 @@ def test_it_is_written_and_joined_to_the_ranking(filtered, tmp_path):
     told = f"of the top 5 over 10 pairs of disjoint halves of the samples: {found.stability:.2f}"
     for text in (
         texts.short_stability(result.facts),
-        texts.stability(Facts.of(result, 5)),
+        texts.stability(Facts(result.recorded, 5)),
         markdown(result.facts),
         report,
     ):
         assert told in text
-    assert "overlapping outer folds" in texts.stability(Facts.of(result, 3))
+    assert "overlapping outer folds" in texts.stability(Facts(result.recorded, 3))
     described = manifest["stability_selection"]
     assert described["of"].startswith(
         "share of 20 random halves of all samples that select a feature among the top 5"

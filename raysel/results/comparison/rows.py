@@ -104,9 +104,8 @@ class MemberRow:
         # One number for all members: stabilities of different numbers of features are not
         # comparable.
         listed = tuple(study.config["evaluation"].get("n_features") or ())
-        return cls(
-            label, Facts.of(study, default_n_selected(listed, len(study.feature_names))), kinds
-        )
+        top = default_n_selected(listed, len(study.feature_names))
+        return cls(label, Facts(study.recorded, top), kinds)
 
     @cached_property
     def notes(self) -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ from raysel.evaluation.records import FINAL
 from raysel.results.agreement import CONSENSUS, source_ranking
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay, labelled_table
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 
 _MOST = 20
 _MOST_WRITTEN = 12  # folds up to which ranks are written into the cells
@@ -48,20 +48,18 @@ class FoldRanks(StudyDisplay):
     n_shown: int
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the fold ranks of the features that stand first in the consensus."""
-        if not result.ranks_features:
+        if not facts.records.ranks_features:
             return None
-        shown = source_ranking(result, by=FINAL if result.is_ranked else CONSENSUS)
+        shown = source_ranking(facts.records, by=FINAL if facts.records.is_ranked else CONSENSUS)
         first = shown.consensus_top(_MOST)
         if not len(first):
             return None
         order = shown.recommended_order
         scored = shown.fold_ranks <= shown.fold_n_scored[:, None]
         return cls(
-            result.name,
+            facts.name,
             features=[shown.feature_names[i] for i in order],
             ranks=np.where(scored, shown.fold_ranks, np.nan)[:, order],
             fold_names=shown.fold_names,
@@ -131,17 +129,15 @@ class StabilityCurve(StudyDisplay):
     chosen: int | None = None
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the stability of a study that ranks features, if it is defined for some number."""
-        if not result.ranks_features:
+        if facts.agreement is None:
             return None
-        curve = result.stability_curve()
+        curve = pd.DataFrame(facts.agreement.curve)
         if not curve["stability"].notna().any():
             return None
-        chosen = result.default_top if result.has_final else None
-        return cls(result.name, curve, len(result.outer), chosen)
+        chosen = facts.default_top if facts.records.has_final else None
+        return cls(facts.name, curve, len(facts.outer), chosen)
 
     @property
     def _has_noise(self) -> bool:

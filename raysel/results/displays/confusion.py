@@ -15,7 +15,7 @@ from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay, labelled_table
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 
 _MOST_WRITTEN = 60  # classes up to which counts are written into the cells
 _LONGEST = 22  # letters of a class
@@ -44,16 +44,14 @@ class Confusion(StudyDisplay):
     note: str = ""
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the confusion of a study whose samples have one class each."""
-        if (counts := result.confusion) is None or result.has_labels:
+        if (counts := facts.records.confusion) is None or facts.records.has_labels:
             return None
         note = ""
-        if result.n_features and not result.facts.has_chosen_n:
+        if facts.chosen_n and not facts.has_chosen_n:
             note = _CHOSEN
-        return cls(result.name, counts, _names(result, len(counts)), len(result.outer), note)
+        return cls(facts.name, counts, _names(facts, len(counts)), len(facts.outer), note)
 
     @property
     def caption(self) -> str:
@@ -132,13 +130,11 @@ class LabelErrors(StudyDisplay):
     n_folds: int
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the errors of a study whose samples have several labels."""
-        if (counts := result.confusion) is None or not result.has_labels:
+        if (counts := facts.records.confusion) is None or not facts.records.has_labels:
             return None
-        return cls(result.name, counts, _names(result, len(counts)), len(result.outer))
+        return cls(facts.name, counts, _names(facts, len(counts)), len(facts.outer))
 
     @property
     def caption(self) -> str:
@@ -188,8 +184,8 @@ class LabelErrors(StudyDisplay):
         drawing.add_legend(ax)
 
 
-def _names(result: StudyNumbers, n: int) -> list[str]:
-    return [str(name) for name in result.classes or range(n)]
+def _names(facts: Facts, n: int) -> list[str]:
+    return [str(name) for name in facts.records.classes or range(n)]
 
 
 def _format_rate(rate: float) -> str:

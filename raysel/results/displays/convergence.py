@@ -17,7 +17,7 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import FINAL
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 
 _MOST_CURVES, _MOST_POINTS = 120, 150
 _LONGEST = 48  # letters of a configuration
@@ -44,18 +44,16 @@ class ObjectiveCurves(StudyDisplay):
     model: str | None = None
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the objective of a study's configurations, finished or not, if there is one."""
-        records = sorted(result.records, key=lambda record: record.id)
+        records = sorted(facts.records.trials, key=lambda record: record.id)
         curves = {record.id: record.objective_curve() for record in records}
         curves = {id_: curve for id_, curve in curves.items() if curve}
         if not curves:
             return None
-        final = result.stored.refits.get(FINAL)
+        final = facts.records.stored.refits.get(FINAL)
         names = {record.id: record.name for record in records}
-        return cls(result.name, curves, names, final.trial if final else None)
+        return cls(facts.name, curves, names, final.trial if final else None)
 
     @property
     def in_report(self) -> bool:

@@ -27,7 +27,7 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.outputs import TestOutputs
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 
 #: Most classes, or labels, that are drawn: those with the most samples, of equals the first.
 _MOST_CLASSES = 6
@@ -75,19 +75,17 @@ class _ClassCurves(StudyDisplay):
     has_labels: bool
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the outputs of the outer folds' models, if all folds recorded them."""
-        folds = [refit for refit in result.outer if refit.outputs]
-        if not folds or len(folds) < len(result.outer):
+        folds = [refit for refit in facts.outer if refit.outputs]
+        if not folds or len(folds) < len(facts.outer):
             return None
         recorded = {refit.fold: TestOutputs.from_json(refit.outputs) for refit in folds}
         known = set.intersection(*(set(outputs.values) for outputs in recorded.values()))
         response = next((name for name in cls.responses if name in known), None)
         if response is None:
             return None
-        samples = _by_class(recorded, response, list(result.stored.study.classes))
+        samples = _by_class(recorded, response, list(facts.study.classes))
         drawn = {name: each for name, each in samples.items() if _pool(each).has_both}
         by_size = sorted(drawn, key=lambda name: -int(_pool(drawn[name]).truth.sum()))
         most = by_size[:_MOST_CLASSES]
@@ -95,7 +93,7 @@ class _ClassCurves(StudyDisplay):
             return None
         kept = {name: each for name, each in drawn.items() if name in most}
         return cls(
-            result.name,
+            facts.name,
             response=response,
             samples=kept,
             n_classes=len(samples),

@@ -19,7 +19,7 @@ from raysel.results.description import Preview
 from raysel.results.displays import drawing
 from raysel.results.displays.display import Display, DividedDisplay, StudyDisplay, labelled_table
 from raysel.results.displays.maps import Plane, make_plane
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 from raysel.study.background import read_image
 
 _WIDTH = 5.8  # inches, as all sizes here
@@ -239,25 +239,23 @@ class MeanImages(DividedDisplay):
     exported = False
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the mean sample that the directory of a study keeps, if its samples are images."""
-        if result.in_memory:
+        if facts.records.in_memory:
             return None
-        mean = read_image(result.directory.mean_sample, len(result.feature_names))
+        mean = read_image(facts.records.directory.mean_sample, len(facts.records.feature_names))
         if mean is None:
             return None
-        blocks = [(task, *block) for task, block in result.layout.blocks().items()]
+        blocks = [(task, *block) for task, block in facts.records.layout.blocks().items()]
         images = [(task, columns, block) for task, columns, block in blocks if block.is_image]
         means = []
         for i, (task, columns, block) in enumerate(images[:_MOST_TASKS]):
-            what, key = f"Mean of all {result.stored.study.n_samples} samples", "mean"
+            what, key = f"Mean of all {facts.study.n_samples} samples", "mean"
             if task:
                 what, key = f"Mean of the samples of {short(task, 40)}", f"mean-{i}"
             if plane := make_plane(block):
                 means.append(MeanImage(block, plane, mean[columns], what, key=key, table=key))
-        return cls(result.name, means) if means else None
+        return cls(facts.name, means) if means else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,16 +273,14 @@ class ModalityRanges(StudyDisplay):
     n_samples: int
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the ranges that the directory of a study keeps, if it has modalities."""
-        if result.in_memory:
+        if facts.records.in_memory:
             return None
-        preview = Preview.read(result.directory.preview)
+        preview = Preview.read(facts.records.directory.preview)
         if preview is None or not preview.ranges:
             return None
-        return cls(result.name, preview.ranges, result.stored.study.n_samples)
+        return cls(facts.name, preview.ranges, facts.study.n_samples)
 
     @property
     def caption(self) -> str:

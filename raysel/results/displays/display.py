@@ -22,7 +22,7 @@ from raysel.core.files import write_result
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.drawing import SMALL, WARNING, WIDTH
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 
 # Inches of a title, of each further line of it and of a line below it.
 _TITLE, _TITLE_LINE, _LINE = 0.34, 0.24, 0.17
@@ -218,9 +218,7 @@ class StudyDisplay(Display):
 
     @classmethod
     @abstractmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Return the figure of a study, or of one of its rankings; None if it lacks the data."""
 
 

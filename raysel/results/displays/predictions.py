@@ -14,7 +14,7 @@ from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 
 _MARKERS = "os^Dv"
 _COLOURS = (drawing.BLUE, drawing.OUTLINE, drawing.GREEN, drawing.PINK, drawing.SKY)
@@ -41,16 +41,14 @@ class Predictions(StudyDisplay):
     names: tuple[str, ...]
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the predictions of a study of quantities."""
-        if (pairs := result.predictions) is None:
+        if (pairs := facts.records.predictions) is None:
             return None
-        names = tuple(map(str, result.classes)) or _UNNAMED
-        counts = [len(refit.predictions) for refit in result.outer]
+        names = tuple(map(str, facts.records.classes)) or _UNNAMED
+        counts = [len(refit.predictions) for refit in facts.outer]
         folds = np.repeat(np.arange(len(counts)), counts)
-        return cls(result.name, pairs[..., 0], pairs[..., 1], folds, names)
+        return cls(facts.name, pairs[..., 0], pairs[..., 1], folds, names)
 
     @property
     def caption(self) -> str:

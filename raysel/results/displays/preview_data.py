@@ -22,7 +22,7 @@ from raysel.data.task_blocks import blocks_of, parts_of
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.data import Images, Ranges
 from raysel.results.displays.display import DividedDisplay
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 
 _MOST_IMAGES = 24
 _MOST_SAMPLES = 8
@@ -46,20 +46,18 @@ class DataPreview(DividedDisplay):
     facts: str = ""
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show what the directory of a study keeps of its data, if it has no modalities.
 
         Ranges of modalities have a figure of their own.
         """
-        if result.in_memory or result.layout.is_multimodal:
+        if facts.records.in_memory or facts.records.layout.is_multimodal:
             return None
         parts: list[Images | Ranges] = []
-        for i, part in enumerate(read_preview_parts(result.directory.preview_parts)):
+        for i, part in enumerate(read_preview_parts(facts.records.directory.preview_parts)):
             table = f"{part.table}-{i}" if part.table else ""
             parts.append(replace(part, key=f"closer{i}", table=table))
-        return cls(result.name, parts) if parts else None
+        return cls(facts.name, parts) if parts else None
 
     @property
     def caption(self) -> str:

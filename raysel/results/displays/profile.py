@@ -18,7 +18,7 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.agreement import source_ranking
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay, labelled_table
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 
 _MOST, _MOST_IN_REPORT = 30, 24  # features of an exported figure and of that in the report
 _MOST_CLASSES = 24  # more cannot be read in the report
@@ -53,21 +53,19 @@ class Profile(StudyDisplay):
     of_quantities: bool = False
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the coefficients of a study's final model, if it is linear in the features."""
-        if (found := result.coefficients) is None:
+        if (found := facts.coefficients) is None:
             return None
-        shown = (ranking or source_ranking(result)).top()
+        shown = (ranking or source_ranking(facts.records)).top()
         if not len(shown):
             return None
         return cls(
-            result.name,
+            facts.name,
             coefficients=found.values[:, shown],
-            features=[result.feature_names[i] for i in shown],
+            features=[facts.records.feature_names[i] for i in shown],
             classes=found.classes,
-            n_features=len(result.feature_names),
+            n_features=len(facts.records.feature_names),
             of_quantities=found.of_quantities,
         )
 

@@ -24,8 +24,7 @@ from raysel.results.displays.display import Display, StudyDisplay
 from raysel.results.displays.drawing import WIDTH
 from raysel.results.displays.maps import ScoreMap, ScoreMaxima, SelectionMap, has_maxima, make_plane
 from raysel.results.facts import Facts
-from raysel.results.numbers import StudyNumbers
-from raysel.results.remarks import format_remarks, limitations
+from raysel.results.remarks import format_remarks
 from raysel.study.background import read_image
 
 _MOST_TASKS = 6
@@ -54,26 +53,24 @@ class RankingFigure(StudyDisplay):
     halves: tuple[str, str] | None = None
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the ranking of a study, by default that of its final model."""
-        if ranking is None and not result.is_ranked:
+        if ranking is None and not facts.records.is_ranked:
             return None
-        ranking, facts = ranking or source_ranking(result), result.facts
+        ranking = ranking or source_ranking(facts.records)
         answer = [texts.headline(facts), texts.references_line(facts)]
-        if result.task_scores:
+        if facts.by_task:
             answer.append(
-                f"test {texts.spaced(result.metric)} by task: {texts.format_each(facts.by_task)}"
+                f"test {texts.spaced(facts.metric)} by task: {texts.format_each(facts.by_task)}"
             )
-        answer.append(f"the score is the {score_meaning(result.config)}")
+        answer.append(f"the score is the {score_meaning(facts.records.config)}")
         sentences = [f"{texts.capitalized(line)}." for line in answer if line]
-        limits = format_remarks([*facts.actions, *limitations(result, ranking.n_selected)])
-        background, image = read_background_image(result)
+        limits = format_remarks([*facts.actions, *facts.limitations_of_top(ranking.n_selected)])
+        background, image = read_background_image(facts)
         return cls(
-            result.name,
+            facts.name,
             ranking=ranking,
-            layout=result.layout,
+            layout=facts.records.layout,
             answer=sentences,
             limits=limits,
             background=background,
@@ -209,15 +206,15 @@ def divide(n_selected: int, widths: Mapping[str, int]) -> dict[str, int]:
     return {name: max(1, share) for name, share in whole.items()}
 
 
-def read_background_image(result: StudyNumbers) -> tuple[FloatArray | None, str]:
+def read_background_image(facts: Facts) -> tuple[FloatArray | None, str]:
     """Return the image that is shown below the maps of a study, and what it is."""
-    if result.in_memory:
+    if facts.records.in_memory:
         return None, ""
-    layout, directory = result.layout, result.directory
+    layout, directory = facts.records.layout, facts.records.directory
     n_cells = int(np.prod(layout.shape))
     chosen = read_image(directory.background, n_cells)
     if chosen is not None:
-        file = result.config["dataset"].get("background") or directory.background
+        file = facts.records.config["dataset"].get("background") or directory.background
         return chosen, f"image {Path(file).name}"
     mean = read_image(directory.mean_sample, layout.n_features)
     if mean is not None:

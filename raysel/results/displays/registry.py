@@ -19,7 +19,7 @@ from raysel.results.displays.profile import Profile
 from raysel.results.displays.ranking import RankingFigure
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
 from raysel.results.displays.search import SearchSurface
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 
 #: In the order of the exported pictures and of the figures within a section of the report.
 DISPLAYS: tuple[type[StudyDisplay], ...] = (
@@ -44,12 +44,12 @@ DISPLAYS: tuple[type[StudyDisplay], ...] = (
 )
 
 
-def displays_of(result: StudyNumbers, section: str) -> Iterator[Display]:
+def displays_of(facts: Facts, section: str) -> Iterator[Display]:
     """Yield the figures that a section of the report shows, a divided one panel by panel."""
     for kind in DISPLAYS:
         if kind.section != section:
             continue
-        display = kind.from_result(result)
+        display = kind.from_facts(facts)
         if display is None or not display.in_report:
             continue
         for panel in display.panels:
@@ -57,17 +57,17 @@ def displays_of(result: StudyNumbers, section: str) -> Iterator[Display]:
                 yield panel.for_report()
 
 
-def display_of(result: StudyNumbers, key: str, ranking: FeatureRanking | None = None) -> Display:
+def display_of(facts: Facts, key: str, ranking: FeatureRanking | None = None) -> Display:
     """Return one figure of a study by its key."""
     kinds = [kind for kind in DISPLAYS if kind.key == key]
     for kind in kinds:
-        if display := kind.from_result(result, ranking):
+        if display := kind.from_facts(facts, ranking):
             return display
-    raise StudyError(f"the study {result.name} {kinds[0].lacks}")
+    raise StudyError(f"the study {facts.name} {kinds[0].lacks}")
 
 
 def write_displays(
-    result: StudyNumbers,
+    facts: Facts,
     folder: Path,
     ranking: FeatureRanking | None,
     kinds: Sequence[str],
@@ -80,7 +80,7 @@ def write_displays(
     exported = [display for display in DISPLAYS if display.exported]
     written: list[Path] = []
     for display in [RankingFigure] if only_ranking else exported:
-        if shown := display.from_result(result, ranking):
+        if shown := display.from_facts(facts, ranking):
             figure = shown.headed_figure()
             written += [write_figure(figure, folder / f"{display.key}.{kind}") for kind in kinds]
     return written

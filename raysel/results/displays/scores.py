@@ -18,7 +18,7 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results import texts
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay, labelled_table
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 
 #: Colour, dashes and marker of the known references; others take those of the last.
 _REFERENCES: dict[str, tuple[str, tuple[float, ...], str]] = {
@@ -56,11 +56,9 @@ class ScoreCurve(StudyDisplay):
     chosen: Sequence[int]
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the scores of a study, if it has several numbers of features."""
-        outer, numbers = result.outer, [int(n) for n in result.score_curves()["n_features"]]
+        outer, numbers = facts.outer, [int(n) for n in facts.curve["n_features"]]
         if len(numbers) < 2:
             return None
         test = np.array([refit.test_scores for refit in outer], dtype=np.float64)
@@ -68,15 +66,15 @@ class ScoreCurve(StudyDisplay):
         if all(refit.inner_curve for refit in outer):  # not by raysel 0.1 and 0.2
             inner = np.array([refit.inner_curve for refit in outer], dtype=np.float64)
         references = {}
-        for name, reference in result.references.items():
+        for name, reference in facts.references.items():
             rows = [refit.references[reference.recorded] for refit in outer]
             references[name] = np.array(rows, dtype=np.float64)
         chosen: list[int] = []
-        if result.stored.study.choose_n != "mean":
+        if facts.study.choose_n != "mean":
             chosen = [refit.n_features for refit in outer if refit.n_features is not None]
         return cls(
-            result.name,
-            metric=drawing.readable(result.metric),
+            facts.name,
+            metric=drawing.readable(facts.metric),
             n_features=numbers,
             test=test,
             inner=inner,
@@ -199,25 +197,23 @@ class ScoreRows(StudyDisplay):
     has_tasks: bool = False
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the scores of a study, unless it has several numbers of features."""
-        if len(result.score_curves()) > 1:
+        if len(facts.curve["n_features"]) > 1:
             return None
         rows = {
-            "test (unseen samples)": result.test_scores,
-            "inner validation": result.inner_scores,
+            "test (unseen samples)": facts.test.known_values,
+            "inner validation": facts.inner.known_values,
         }
-        rows |= {f"test, {name}": scores for name, scores in result.task_scores.items()}
-        for name, reference in result.references.items():
-            rows[texts.reference_name(result.facts, name)] = reference.scores
+        rows |= {f"test, {name}": scores.known_values for name, scores in facts.by_task.items()}
+        for name, reference in facts.references.items():
+            rows[texts.reference_name(facts, name)] = reference.scores
         return cls(
-            result.name,
-            metric=drawing.readable(result.metric),
+            facts.name,
+            metric=drawing.readable(facts.metric),
             rows=rows,
-            fold_names=[refit.fold for refit in result.outer],
-            has_tasks=bool(result.task_scores),
+            fold_names=[refit.fold for refit in facts.outer],
+            has_tasks=bool(facts.by_task),
         )
 
     @property

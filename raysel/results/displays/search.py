@@ -23,7 +23,7 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import FINAL, ChooseN, TrialRecord
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
-from raysel.results.numbers import StudyNumbers
+from raysel.results.facts import Facts
 
 _GROUPS = 5  # groups of the values of a parameter of many values
 _MOST_LABELS = 16
@@ -60,18 +60,18 @@ class SearchSurface(StudyDisplay):
     tried: Sequence[TriedConfiguration]
 
     @classmethod
-    def from_result(
-        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
-    ) -> Self | None:
+    def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the search of a study, if configurations differ and one has a score.
 
         The scores are means over the outer folds; where one parameter was searched over in each
         outer fold by itself, each configuration has a point in each fold.
         """
-        tried = _tried(result, by_fold=False)
-        if len(varying_parameters(tried)) == 1 and any(record.fold for record in result.records):
-            tried = _tried(result, by_fold=True)
-        surface = cls(result.name, drawing.readable(result.metric), tried)
+        tried = _tried(facts, by_fold=False)
+        if len(varying_parameters(tried)) == 1 and any(
+            record.fold for record in facts.records.trials
+        ):
+            tried = _tried(facts, by_fold=True)
+        surface = cls(facts.name, drawing.readable(facts.metric), tried)
         return surface if surface.shown and any(one.score is not None for one in tried) else None
 
     @property
@@ -299,16 +299,16 @@ def _frame_cells(
         ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **look))
 
 
-def _tried(result: StudyNumbers, *, by_fold: bool) -> list[TriedConfiguration]:
+def _tried(facts: Facts, *, by_fold: bool) -> list[TriedConfiguration]:
     by_params: dict[tuple[str, str], list[TrialRecord]] = {}
-    for record in result.records:
+    for record in facts.records.trials:
         key = (record.fold if by_fold else "", json.dumps(record.params, sort_keys=True))
         by_params.setdefault(key, []).append(record)
-    wins = [refit.trial for refit in result.outer]
-    model = result.final.trial if result.has_final else None
+    wins = [refit.trial for refit in facts.outer]
+    model = facts.records.final.trial if facts.records.has_final else None
     tried = []
     for (fold, _), records in by_params.items():
-        scores = _scores(records, result.stored.study.choose_n)
+        scores = _scores(records, facts.study.choose_n)
         tried.append(
             TriedConfiguration(
                 records[0].params,

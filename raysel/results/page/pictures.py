@@ -26,7 +26,7 @@ _NAMED = {BLUE: "--blue", OUTLINE: "--orange", PINK: "--pink", WARNING: "--warni
 
 def pictures(result: StudyResult, section: str) -> list[Picture]:
     """Return the pictures of a section of the report."""
-    return [picture(display) for display in displays_of(result, section)]
+    return [picture(display) for display in displays_of(result.facts, section)]
 
 
 def picture(display: Display) -> Picture:

@@ -83,7 +83,7 @@ def test_every_picture_is_written_in_every_format(confused, tmp_path):
         "profile",
     ]
     paths = write_displays(
-        confused, tmp_path, confused.ranking(), ("png", "svg", "pdf"), only_ranking=False
+        confused.facts, tmp_path, confused.ranking(), ("png", "svg", "pdf"), only_ranking=False
     )
     assert [path.name for path in paths] == [
         f"{name}.{kind}" for name in names for kind in ("png", "svg", "pdf")
@@ -93,7 +93,7 @@ def test_every_picture_is_written_in_every_format(confused, tmp_path):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
     (only,) = write_displays(
-        confused, tmp_path, confused.ranking(by="outer0"), ["png"], only_ranking=True
+        confused.facts, tmp_path, confused.ranking(by="outer0"), ["png"], only_ranking=True
     )
     assert only.name == "ranking.png"
 
@@ -101,7 +101,7 @@ def test_every_picture_is_written_in_every_format(confused, tmp_path):
 def test_every_display_has_a_table_a_caption_a_title_and_a_place_in_the_report(confused):
     parts = preview_parts(load_dataset(confused.config["dataset"]["path"]))
     write_preview_parts(parts, confused.directory.preview_parts)
-    shown = [display for kind in DISPLAYS if (display := kind.from_result(confused))]
+    shown = [display for kind in DISPLAYS if (display := kind.from_facts(confused.facts))]
     keys = [display.key for display in shown]
     assert len(shown) >= 9
     assert len(set(keys)) == len(keys)
@@ -114,19 +114,19 @@ def test_every_display_has_a_table_a_caption_a_title_and_a_place_in_the_report(c
         assert display.title != "few: "
         assert display.caption.endswith(".")
         assert len(display.frame())
-        for panel in displays_of(confused, display.section):
+        for panel in displays_of(confused.facts, display.section):
             assert f'id="{panel.key}-title"' in svg
 
 
 def test_maps_lie_over_the_mean_of_the_data_without_the_data_file(finished):
     with np.load(finished.config["dataset"]["path"]) as file:
         mean = file["X"].mean(axis=0)
-    panel = RankingFigure.from_result(finished).panels[0]
+    panel = RankingFigure.from_facts(finished.facts).panels[0]
     np.testing.assert_allclose(panel.plot().images[0].get_array(), mean.reshape(8, 8))
 
 
 def test_the_curve_is_the_journals(confused):
-    shown = ScoreCurve.from_result(confused)
+    shown = ScoreCurve.from_facts(confused.facts)
     assert shown.n_features == [4, 8]
     assert shown.test.tolist() == [refit.test_scores for refit in confused.outer]
     assert shown.inner.tolist() == [refit.inner_curve for refit in confused.outer]
@@ -148,12 +148,15 @@ def test_scores_of_the_models_own_predictions_are_rows(finished):
         name: dataclasses.replace(refit, **native) for name, refit in finished.stored.refits.items()
     }
     result = StudyResult(dataclasses.replace(finished.stored, study=study, refits=refits))
-    assert ScoreCurve.from_result(result) is None
-    assert ScoreRows.from_result(result).rows["test (unseen samples)"] == [0.5, 0.5]
+    assert ScoreCurve.from_facts(result.facts) is None
+    assert ScoreRows.from_facts(result.facts).rows["test (unseen samples)"] == [0.5, 0.5]
 
 
 def test_each_configuration_is_there_once_with_its_winners(finished):
-    tried, table = SearchSurface.from_result(finished).tried, finished.trials().set_index("trial")
+    tried, table = (
+        SearchSurface.from_facts(finished.facts).tried,
+        finished.trials().set_index("trial"),
+    )
     assert len(tried) == len(table) == 6
     assert sum(one.n_winners for one in tried) == 2
     (model,) = (one for one in tried if one.is_model)
@@ -163,7 +166,7 @@ def test_each_configuration_is_there_once_with_its_winners(finished):
 
 def test_the_profile_is_the_models_coefficients(finished):
     ranking = finished.ranking(5)
-    shown = Profile.from_result(finished, ranking)
+    shown = Profile.from_facts(finished.facts, ranking)
     solver = finished.model.steps[1][1]
     solver = getattr(solver, "estimator_", solver)
     assert list(shown.features) == [ranking.feature_names[i] for i in ranking.top()]
@@ -174,11 +177,11 @@ def test_the_profile_is_the_models_coefficients(finished):
 
 
 def test_confusions_are_summed_over_the_folds(confused):
-    counts = Confusion.from_result(confused).counts
+    counts = Confusion.from_facts(confused.facts).counts
     np.testing.assert_array_equal(
         counts, np.sum([refit.confusion for refit in confused.outer], axis=0)
     )
-    assert LabelErrors.from_result(confused) is None
+    assert LabelErrors.from_facts(confused.facts) is None
     of_labels = [
         [5, 1, 2, 2],
         [9, 0, 0, 1],
@@ -188,8 +191,10 @@ def test_confusions_are_summed_over_the_folds(confused):
     labelled = with_refits(
         confused, lambda refit: dataclasses.replace(refit, confusion=of_labels, n_test=10)
     )
-    assert Confusion.from_result(labelled) is None
-    assert LabelErrors.from_result(labelled).counts.tolist() == (2 * np.array(of_labels)).tolist()
+    assert Confusion.from_facts(labelled.facts) is None
+    assert (
+        LabelErrors.from_facts(labelled.facts).counts.tolist() == (2 * np.array(of_labels)).tolist()
+    )
 
 
 def test_each_plot_is_drawn_on_given_axes_or_new_ones(confused):
@@ -209,7 +214,7 @@ def test_what_was_not_recorded_is_refused(finished):
         if kind.lacks:
             assert kind.lacks.endswith(".")
     with pytest.raises(StudyError, match="recorded no confusion"):
-        display_of(result, "confusion")
+        display_of(result.facts, "confusion")
 
 
 def meaning(name, **more):

@@ -204,11 +204,11 @@ def test_one_stability_is_shown_in_all_places(matrix):
         n_unconverged=0,
     )
     result = StudyResult(matrix.stored)
-    vars(result)["stability_selection"] = halves
+    vars(result.recorded)["stability_selection"] = halves
     value = f"{1 - 0.25 / (1 - top / d):.2f}"
     of_folds = str(result.stability())
     assert value != of_folds
-    figure = RankingFigure.from_result(result)
+    figure = RankingFigure.from_facts(result.facts)
     places = [tiles(result)[-1][0], " ".join(answer_sentences(result)), figure.caption]
     assert all(value in place for place in places)
     assert not any(f"stability {of_folds}" in place for place in places)
