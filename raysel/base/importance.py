@@ -22,7 +22,8 @@ from raysel.base.adapter import tagged_type, wrapped_has
 from raysel.base.cells import allows_nan
 from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, validate_params
-from raysel.numerics.metrics import known_of, metric
+from raysel.data.targets import target_of
+from raysel.numerics.metrics import metric
 
 #: Share of the largest loss below which a mean loss is a rounding error.
 _ROUNDING = 1e-12
@@ -156,8 +157,10 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels.ravel()
 
+        target = target_of(labels)
+
         def loss(train: IntArray, test: IntArray) -> FloatArray:
-            known = known_of(labels[train])
+            known = target.known(labels[train])
             model = fit_to_labels(self.estimator, _safe_indexing(samples, train), labels[train])
             classes = getattr(model, "classes_", known)
             left_out = _safe_indexing(samples, test)

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from raysel.core.arrays import FloatArray, LabelArray, is_quantity
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.data.targets import CLASSES, LABELS, QUANTITIES
 from raysel.evaluation.judges import ALPHAS
 from raysel.evaluation.split import Split
-from raysel.numerics.metrics import Metric, known_of, metric
+from raysel.numerics.metrics import Metric, metric
 
 #: Name of the reference in a record.
 CONFOUNDS: Final = "confounds alone"
+
+_CLASSIFIERS = [LogisticRegression(class_weight=w, max_iter=1000) for w in (None, "balanced")]
+#: Models of the confounds by the kind of the target; the best on the training samples counts.
+_MODELS: Final[Mapping[str, Sequence[Any]]] = {
+    CLASSES: _CLASSIFIERS,
+    LABELS: _CLASSIFIERS,
+    QUANTITIES: [RidgeCV(ALPHAS)],
+}
 
 
 def has_confounds(split: Split) -> bool:
     """Whether the samples of a split have confounds; False for several tasks."""
     columns = getattr(split.preparation, "no_features", ())
-    return len(columns) > 0 and isinstance(split.source.X, np.ndarray)
+    if not len(columns) or split.target.kind not in _MODELS:
+        return False
+    return isinstance(split.source.X, np.ndarray)
 
 
 def score_confounds(split: Split, metric_name: str) -> float:
@@ -40,31 +52,30 @@ def score_confounds(split: Split, metric_name: str) -> float:
     texts = np.isin(preparation.feature_names[columns], list(preparation.categories or {}))
     samples: FloatArray = np.asarray(rows.X)[:, columns]
     train, y_train, measure = samples[rows.train], split.y_train, metric(metric_name)
+    models = _MODELS[split.target.kind]
     fitted = [
-        _model(texts, y_train, weights).fit(train, y_train)
-        for weights in ((None,) if is_quantity(y_train) else (None, "balanced"))
+        make_pipeline(_encoder(texts), split.target.for_columns(clone(model), y_train)).fit(
+            train, y_train
+        )
+        for model in models
     ]
-    known = known_of(y_train)
+    known = split.target.known(y_train)
     on_training = [_score(each, measure, train, y_train, known) for each in fitted]
     best = fitted[int(np.argmax(on_training))]
     return _score(best, measure, samples[rows.test], split.y_test, known)
 
 
-def _model(texts: LabelArray, y: LabelArray, weights: str | None) -> Any:
+def _encoder(texts: BoolArray) -> ColumnTransformer:
     numbers = make_pipeline(
         SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
     )
-    encoded = ColumnTransformer(
+    return ColumnTransformer(
         [
             ("numbers", numbers, np.flatnonzero(~texts)),
             ("texts", OneHotEncoder(handle_unknown="ignore"), np.flatnonzero(texts)),
         ],
         sparse_threshold=0.0,
     )
-    if is_quantity(y):
-        return make_pipeline(encoded, RidgeCV(ALPHAS))
-    classifier = LogisticRegression(class_weight=weights, max_iter=1000)
-    return make_pipeline(encoded, OneVsRestClassifier(classifier) if y.ndim == 2 else classifier)
 
 
 def _score(model: Any, measure: Metric, X: FloatArray, y: LabelArray, known: LabelArray) -> float:

@@ -13,7 +13,7 @@ from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import StudyError
 from raysel.data.task_blocks import Samples, TaskBlocks
-from raysel.evaluation.judges import EstimatorError, best_guess, own_errors
+from raysel.evaluation.judges import EstimatorError, own_errors
 from raysel.evaluation.outcomes import Outcome
 from raysel.evaluation.outputs import TestOutputs
 from raysel.evaluation.pipeline import FeaturePipeline
@@ -128,7 +128,7 @@ class FoldModels:
         if key not in self._trained:
             selector = RankedSelector.of(self.solver, self.scores, n, split.outputs)
             X = selector.transform(split.X_train)
-            classifier = best_guess(split.y_train)
+            classifier = split.target.constant_model()
             if n_scored:
                 judge = self.evaluation.judge
                 classifier = judge.make(split.y_train, split.random_state, setting)

@@ -6,26 +6,31 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from inspect import isclass, signature
 from typing import Any, Final
 
 import numpy as np
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import LinearSVC
-from sklearn.utils import get_tags
 
-from raysel.core.arrays import LabelArray, is_quantity
+from raysel.core.arrays import LabelArray
 from raysel.core.errors import ConfigError, StudyError, raise_storage_error
 from raysel.core.plugins import import_dotted
 from raysel.core.printing import first_line, short
+from raysel.data.targets import (
+    CLASSES,
+    CLASSIFICATION,
+    LABELS,
+    QUANTITIES,
+    REGRESSION,
+    target_of,
+)
 from raysel.evaluation.neighbours import NearestNeighborsClassifier
 from raysel.evaluation.records import Setting
 
@@ -35,6 +40,12 @@ NATIVE, KNN, LINEAR_SVM, RIDGE = JUDGES = ("native", "knn", "linear_svm", "ridge
 #: columns that are all alike the squared singular value is n times their number, so that few
 #: columns need little and many smooth ones much.
 ALPHAS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)
+
+#: Models of the nearest neighbours, by the task of the target.
+NEIGHBOURS: Final[Mapping[str, Callable[..., Any]]] = {
+    CLASSIFICATION: NearestNeighborsClassifier,
+    REGRESSION: partial(KNeighborsRegressor, algorithm="brute"),
+}
 
 _EXAMPLE = "write a dotted name such as sklearn.linear_model.LogisticRegression."
 
@@ -71,10 +82,9 @@ class Judge:
         `y` is (n_samples,), (n_samples, n_labels) or (n_samples, n_quantities).
         """
         values = {**dict(self.params), **dict(setting)}
-        if self.name == KNN and is_quantity(y):
-            return KNeighborsRegressor(algorithm="brute", **values)
+        target = target_of(y)
         if self.name == KNN:
-            return NearestNeighborsClassifier(**values)
+            return NEIGHBOURS[target.task](**values)
         if self.name == RIDGE:
             return Ridge(**values)
         if self.name == LINEAR_SVM:
@@ -87,22 +97,15 @@ class Judge:
                 else {}
             )
             model = judge(**{**seed, **values})
-        if is_quantity(y):
-            return (
-                model
-                if y.ndim == 1 or get_tags(model).target_tags.multi_output
-                else MultiOutputRegressor(model)
-            )
-        tags = get_tags(model).classifier_tags
-        takes_labels = y.ndim == 1 or (tags is not None and tags.multi_label)
-        return model if takes_labels else OneVsRestClassifier(model)
+        return target.for_columns(model, y)
 
 
-def best_guess(y: LabelArray) -> Any:
-    """Return the unfitted model that reads no feature: the shares of the classes, or the mean of
-    quantities.
-    """
-    return DummyRegressor() if is_quantity(y) else DummyClassifier(strategy="prior")
+#: What predicts all features beside a method's own predictions, by the kind of the target.
+BESIDE_NATIVE: Final[dict[str, Judge]] = {
+    CLASSES: Judge(KNN),
+    LABELS: Judge(KNN),
+    QUANTITIES: Judge.of(RIDGE, {}, {"alpha": ALPHAS}),
+}
 
 
 class EstimatorError(StudyError):

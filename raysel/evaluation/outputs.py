@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from raysel.core.arrays import FloatArray, LabelArray
+from raysel.data.targets import target_of
 from raysel.data.task_blocks import Samples
 from raysel.numerics.classification import decision, gives_class_scores, probabilities
 
@@ -47,16 +48,21 @@ class TestOutputs:
             or len(y) * max(len(classes), 1) > MOST_VALUES
         ):
             return None
-        if y.ndim == 1 and not np.isin(y, classes).all():
+        one_class = target_of(y).is_one_class
+        if one_class and not np.isin(y, classes).all():
             return None
-        truth = y if y.ndim == 2 else np.searchsorted(classes, y)[:, None]
+        truth = np.searchsorted(classes, y)[:, None] if one_class else y
         given = (
             {"decision_function": decision(model, X)} if hasattr(model, "decision_function") else {}
         )
         given |= (
             {"predict_proba": probabilities(model, X)} if hasattr(model, "predict_proba") else {}
         )
-        columns = y.shape[1] if y.ndim == 2 else 1 if len(classes) == 2 else len(classes)
+        columns = len(classes)
+        if not one_class:
+            columns = y.shape[1]
+        elif columns == 2:
+            columns = 1
         shaped = {name: _shaped(value, len(y), columns) for name, value in given.items()}
         known = {name: value for name, value in shaped.items() if value is not None}
         return cls(truth.astype(np.float64), known) if known else None

@@ -15,13 +15,14 @@ from sklearn.base import clone
 from sklearn.feature_selection import f_classif
 from sklearn.preprocessing import StandardScaler
 
-from raysel.core.arrays import FloatArray, IntArray, LabelArray, column_blocks, is_quantity
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, column_blocks
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.stored_samples import StoredSamples
+from raysel.data.targets import target_of
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
 from raysel.evaluation.confounds import CONFOUNDS, has_confounds, score_confounds
-from raysel.evaluation.guesses import guess_score, guesses_for
-from raysel.evaluation.judges import ALPHAS, KNN, RIDGE, Judge
+from raysel.evaluation.guesses import guess_score
+from raysel.evaluation.judges import BESIDE_NATIVE
 from raysel.evaluation.records import (
     Setting,
     choose_n,
@@ -105,10 +106,9 @@ def reference_scores(
     ``chance``.
     """
     result = ReferenceScores()
-    parts = [outer]
-    if evaluation.is_native and not is_quantity(outer.y_train):
-        parts = _by_task(outer)
-    if evaluation.references == "chance":
+    parts = _by_task(outer) if evaluation.is_native else [outer]
+    lacks_native = evaluation.is_native and outer.target.kind not in BESIDE_NATIVE
+    if evaluation.references == "chance" or lacks_native:
         pass
     elif not evaluation.is_native:
         _score_rankings(outer, inner, evaluation, result)
@@ -123,7 +123,7 @@ def reference_scores(
     if has_confounds(outer):
         result.scores[CONFOUNDS] = _scored(lambda: [score_confounds(outer, evaluation.metric)])
     measure = metric(evaluation.metric)
-    for name in guesses_for(measure, outer.y_train):
+    for name in outer.target.guesses(measure):
         result.scores[name] = _scored(lambda: [_guess(name, part, measure) for part in parts])  # noqa: B023
     result.scores = {
         name: values
@@ -135,7 +135,7 @@ def reference_scores(
 
 def _reference_of_native(evaluation: Evaluation, y: LabelArray) -> Evaluation:
     """Return the evaluation of all features that stands beside a method's own predictions."""
-    judge = Judge.of(RIDGE, {}, {"alpha": ALPHAS}) if is_quantity(y) else Judge(KNN)
+    judge = BESIDE_NATIVE[target_of(y).kind]
     scalings: list[Setting] = [((_SCALING, "none"),), ((_SCALING, "zscore"),)]
     if not evaluation.unscaled or evaluation.tasks:
         scalings = [()]
@@ -260,9 +260,10 @@ def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
     """F value of each feature, the mean over the labels of an indicator; 0 for features that are
     constant.
     """
-    if is_quantity(y):
+    target = target_of(y)
+    if not target.is_of_classes:
         return f_values(X, [y])[0]
-    columns = [y] if y.ndim == 1 else [column for column in y.T if 0 < column.sum() < len(column)]
+    columns = [column for column in target.columns(y) if len(np.unique(column)) > 1]
     if not columns:
         return np.empty(0)
     values = [
@@ -347,7 +348,7 @@ def _of_stored(X: StoredSamples, labels: Sequence[LabelArray]) -> FloatArray:
     file.
     """
     total, mean = X.summary.variance * len(X), X.summary.mean
-    columns = [[y] if y.ndim == 1 else list(y.T) for y in labels]
+    columns = [target_of(y).columns(y) for y in labels]
     coded = [_coded(column) for each in columns for column in each]
     stops = np.cumsum([sizes.size or 1 for _, sizes in coded])
     sums = np.zeros((stops[-1], X.shape[1]))
@@ -393,7 +394,7 @@ def _slices(n: int, d: int) -> Iterator[slice]:
 def _of_columns(X: FloatArray, labels: Sequence[LabelArray]) -> FloatArray:
     centred = X - X.mean(axis=0, dtype=np.float64) if len(X) else X
     total = np.einsum("ij,ij->j", centred, centred)
-    return np.array([_mean_f(centred, total, [y] if y.ndim == 1 else list(y.T)) for y in labels])
+    return np.array([_mean_f(centred, total, target_of(y).columns(y)) for y in labels])
 
 
 def _mean_f(centred: FloatArray, total: FloatArray, columns: Sequence[LabelArray]) -> FloatArray:
@@ -415,7 +416,7 @@ def _coded(column: LabelArray) -> tuple[LabelArray, FloatArray]:
     """Numbers of the classes and their sizes; of a quantity its deviations from the mean, and no
     sizes.
     """
-    if is_quantity(column):
+    if not target_of(column).is_of_classes:
         return column - column.mean(), np.empty(0)
     names, codes, sizes = np.unique(column, return_inverse=True, return_counts=True)
     return codes.astype(np.min_scalar_type(len(names))), sizes.astype(np.float64)

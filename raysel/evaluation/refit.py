@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 
 from raysel.base.estimator import Estimator, convergence_of
-from raysel.core.arrays import IntArray, LabelArray, is_quantity
+from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.machine import now
 from raysel.data.table_rows import TableRows
 from raysel.evaluation.fold_models import FoldModels, joined_scores, with_score
@@ -165,15 +164,15 @@ def score_on_test(models: FoldModels, split: Split, settings: RefitSettings) -> 
     known = models.solver.labelled(split.y_test)
     true, told = split.y_test[known], predicted[known]
     outputs: dict[str, Any] = {}
-    if not is_quantity(rows.y):
+    if split.target.is_of_classes:
         outputs = models.outputs(split.X_test[known], true, models.n_features)
     return RefitScores(
         test_scores=with_none(joined_scores(outcomes)),
         report={name: with_none(joined_scores(outcomes, name)) for name in evaluation.report},
         pseudo_values=_pseudo_values(scored, rows.test_groups) if settings.over_samples else None,
-        confusion=confusion(true, told, np.unique(rows.y)),
+        confusion=split.target.confusion(true, told, np.unique(rows.y)),
         outputs=outputs,
-        predictions=_paired(split.y_test, predicted),
+        predictions=split.target.pairs(split.y_test, predicted),
         redundancy=_redundancy(models, settings.redundancy_sizes),
     )
 
@@ -188,30 +187,6 @@ def _pseudo_values(outcomes: Sequence[Outcome | None], members: LabelArray) -> l
 def _mean_score(outcomes: Sequence[Outcome], rows: IntArray) -> float:
     """Mean of the metric over models, or tasks, of some test samples."""
     return float(np.mean(np.concatenate([outcome.measured.values(rows) for outcome in outcomes])))
-
-
-def confusion(y: LabelArray, predicted: LabelArray, classes: LabelArray) -> list[list[int]]:
-    """Count samples by their true and their predicted class; nothing is counted of quantities.
-
-    `y` and `predicted` are (n_samples,) or (n_samples, n_labels), `classes` (n_classes,).
-    """
-    if is_quantity(y):
-        return []
-    if y.ndim == 2:
-        counts: list[list[int]] = multilabel_confusion_matrix(y, predicted).reshape(-1, 4).tolist()
-        return counts
-    if not len(y):
-        return np.zeros((len(classes), len(classes)), dtype=int).tolist()
-    matrix: list[list[int]] = confusion_matrix(y, predicted, labels=classes).tolist()
-    return matrix
-
-
-def _paired(y: LabelArray, predicted: LabelArray) -> list[Any]:
-    """Pair the true and the predicted quantities of the test samples; nothing for classes."""
-    if not is_quantity(y):
-        return []
-    pairs: list[Any] = np.stack([y, predicted], axis=-1).tolist()
-    return pairs
 
 
 def _redundancy(models: FoldModels, sizes: Sequence[int]) -> list[float | None]:

@@ -12,14 +12,14 @@ import numpy as np
 
 from raysel.base.estimator import Estimator
 from raysel.base.label_codes import fit_to_labels
-from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.data.targets import target_of
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.evaluation.judges import (
     KNN,
     NATIVE,
     EstimatorError,
     Judge,
-    best_guess,
     own_errors,
     shown_setting,
     without_nan,
@@ -28,7 +28,7 @@ from raysel.evaluation.neighbours import knn_path, knn_scores, knn_shares, set_d
 from raysel.evaluation.outcomes import Measured, Outcome
 from raysel.evaluation.records import ChooseN, EstimatorFailure, Setting
 from raysel.evaluation.split import KnownScores, Split
-from raysel.numerics.metrics import Metric, known_of, metric
+from raysel.numerics.metrics import Metric, metric
 from raysel.numerics.rankings import descending_order
 
 #: Number of scores that a table of known scores keeps, of 300 bytes each.
@@ -105,7 +105,7 @@ class Evaluation:
         if not self.is_native:
             return RankingScorer(self, split, settings or self.settings[:1])
         measure, y = metric(self.metric), split.y_test
-        mean = known_of(split.y_train) if is_quantity(split.y_train) else None
+        mean = split.target.known_beside(split.y_train)
 
         def score(method: Estimator, _: Any = None) -> FloatArray:
             return self.finite(self._measured(measure, method, split.X_test, y, mean).values(), y)
@@ -120,7 +120,7 @@ class Evaluation:
         `X` is (n_samples, n_selected), `y` (n_samples,) or (n_samples, n_labels), `y_train` those
         of the training set, which metrics of quantities may need.
         """
-        mean = known_of(y_train) if y_train is not None and is_quantity(y_train) else None
+        mean = None if y_train is None else target_of(y_train).known_beside(y_train)
         with own_errors():
             predicted: LabelArray = model.predict(X)
             measured = {
@@ -178,8 +178,8 @@ class RankingScorer:
     def __init__(self, evaluation: Evaluation, split: Split, settings: Sequence[Setting]) -> None:
         self._evaluation, self._split = evaluation, split
         self._measure = metric(evaluation.metric)
-        self._classes = known_of(split.y_train)
-        self._uses_neighbours = evaluation.estimator == KNN and not is_quantity(split.y_train)
+        self._classes = split.target.known(split.y_train)
+        self._uses_neighbours = evaluation.estimator == KNN and split.target.is_of_classes
         n = len(evaluation.n_features)
         self._settings = settings if len(settings) == n else [*settings] * n
         self._table: KnownScores | None = split.known if self._set_decides() else None
@@ -251,7 +251,7 @@ class RankingScorer:
         if not cases:
             return
         if not len(order):
-            guess = best_guess(split.y_train).fit(split.X_train, split.y_train)
+            guess = split.target.constant_model().fit(split.X_train, split.y_train)
             yield self._measure.output(guess, split.X_test, split.y_test)
         elif self._uses_neighbours:
             yield from self._neighbour_outputs(order, [size for size, _ in cases])
@@ -272,7 +272,7 @@ class RankingScorer:
             values = knn_shares(*arguments, self._evaluation.n_neighbors)
         else:
             values = knn_scores(*arguments)
-        if response == "class_scores" or split.y_train.ndim == 2:
+        if response == "class_scores" or not split.target.is_one_class:
             return values
         classes = np.unique(split.y_train)
         return np.array([self._measure.of_two(of_size, classes) for of_size in values])

@@ -15,6 +15,7 @@ from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import scale_in_place, scale_training
 from raysel.data.table_rows import TableRows
+from raysel.data.targets import Target, target_of
 from raysel.data.task_blocks import Samples, constant_features
 from raysel.evaluation.selectors import score_scale, usable_scores
 
@@ -124,6 +125,11 @@ class Split:
         prepared = solver.prepare(self.X_train, self.y_train)
         split = replace(self, prepared=prepared, known={}).with_test()
         return replace(split, scaler=None, preparation=None, rows=None)
+
+    @property
+    def target(self) -> Target:
+        """What is predicted."""
+        return target_of(self.y_train)
 
     @property
     def source(self) -> SplitRows:

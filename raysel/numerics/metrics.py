@@ -5,7 +5,6 @@ dotted names.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,10 +12,9 @@ from inspect import signature
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import f1_score, get_scorer, get_scorer_names, precision_score
 
-from raysel.core.arrays import FloatArray, LabelArray, is_quantity
+from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import ConfigError, DataError, suggestion
 from raysel.core.plugins import import_dotted, load_plugin, plugin_names, warn_of_clash
 from raysel.numerics import regression
@@ -26,13 +24,16 @@ from raysel.numerics.classification import class_scores, decision, probabilities
 #: a class; the ``decision_function``, else the probabilities, with one column for two classes; the
 #: probabilities, that of the second of two classes.
 Response: TypeAlias = Literal["predict", "class_scores", "decision_function", "predict_proba"]
-#: Kind of labels: two classes, more, an indicator of several labels a sample, quantities.
-Target: TypeAlias = Literal["binary", "multiclass", "multilabel", "continuous"]
-
-_CLASSES: Final = frozenset[Target]({"binary", "multiclass"})
-_LABELS: Final = frozenset[Target]({"binary", "multiclass", "multilabel"})
-_QUANTITIES: Final = frozenset[Target]({"continuous"})
-_ALL: Final = frozenset[Target]({"binary", "multiclass", "multilabel", "continuous"})
+#: Types of y that a metric is for, as `Target.y_type` tells them, and their words.
+_WORDS: Final[Mapping[str, str]] = {
+    "binary": "two classes",
+    "multiclass": "three classes or more",
+    "multilabel": "several labels a sample",
+    "continuous": "quantities",
+}
+_CLASSES: Final = frozenset({"binary", "multiclass"})
+_LABELS: Final = _CLASSES | {"multilabel"}
+_QUANTITIES: Final = frozenset({"continuous"})
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Metric:
     #: ``sign`` is 1.
     function: Callable[..., float]
     response: Response = "predict"
-    targets: frozenset[Target] = _LABELS
+    #: Types of y that it is for; one of another package is for any.
+    targets: frozenset[str] = _LABELS
     range: tuple[float, float] = (-math.inf, math.inf)
     #: Whether it is undefined for samples that lack a class, or that have all or none of a label.
     every_class: bool = False
@@ -67,6 +69,17 @@ class Metric:
     def is_known(self) -> bool:
         """Whether the function is one of raysel's or scikit-learn's, whose properties are known."""
         return self.function.__module__.startswith(("raysel.", "sklearn."))
+
+    def is_for(self, y_type: str) -> bool:
+        """Return whether it is for a type of y."""
+        return y_type in self.targets or not self.is_known
+
+    @property
+    def described_targets(self) -> str:
+        """Types of y that it is for, in words."""
+        if self.targets == _CLASSES:
+            return "one label a sample"
+        return " or ".join(words for name, words in _WORDS.items() if name in self.targets)
 
     def output(self, model: Any, X: Any, y: LabelArray) -> LabelArray:
         """Return what the metric takes of a fitted model.
@@ -97,7 +110,7 @@ class Metric:
         """Compute the metric; `classes` are those of the model, without which scikit-learn takes
         those of y.
 
-        For quantities `classes` are their means over the training samples, see `known_of`.
+        For quantities `classes` are their means over the training samples, see `Target.known`.
 
         `y` is (n_samples,) or (n_samples, n_labels), `output` that of `output`, `classes`
         (n_classes,).
@@ -252,15 +265,6 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def known_of(y: LabelArray) -> LabelArray:
-    """Return what a metric may know of the training labels: the classes, or the means of
-    quantities.
-
-    `y` is (n_samples,), (n_samples, n_labels) or (n_samples, n_quantities).
-    """
-    return np.asarray(y.mean(axis=0)) if is_quantity(y) else np.unique(y)
-
-
 #: The entry point group in which other packages register metrics: functions of y_true and y_pred,
 #: larger is better, or scorers by ``sklearn.metrics.make_scorer``.
 GROUP = "raysel.metrics"
@@ -387,7 +391,7 @@ def _of_others(name: str, given: Any, key: str) -> Metric:
         required = []
     if len(required) > 2:
         raise ConfigError(f"{key}: {name} takes {', '.join(p.name for p in required)}; {_EXAMPLE}")
-    return Metric(name, given, targets=_ALL, by_order=True)
+    return Metric(name, given, by_order=True)
 
 
 def _of_scorer(name: str, scorer: Any) -> Metric:
@@ -407,7 +411,6 @@ def _of_scorer(name: str, scorer: Any) -> Metric:
             name,
             function,
             response,
-            _ALL,
             sign=sign,
             options=options,
             takes=frozenset(takes),
@@ -440,7 +443,7 @@ def _of_scorer(name: str, scorer: Any) -> Metric:
     )
 
 
-def _targets(word: str, module: str, options: Mapping[str, Any]) -> frozenset[Target]:
+def _targets(word: str, module: str, options: Mapping[str, Any]) -> frozenset[str]:
     """Kinds of labels that a function of scikit-learn is for."""
     if module.endswith("._regression"):
         return frozenset({"continuous"})
@@ -456,86 +459,9 @@ def _targets(word: str, module: str, options: Mapping[str, Any]) -> frozenset[Ta
     return _LABELS if averaged or word == "average_precision_score" else _CLASSES
 
 
-def target_of(y: LabelArray) -> Target:
-    """Kind of labels. `y` is (n_samples,) or (n_samples, n_labels)."""
-    if is_quantity(y):
-        return "continuous"
-    if y.ndim == 2:
-        return "multilabel"
-    return "binary" if len(np.unique(y)) == 2 else "multiclass"
-
-
-def check_metric(
-    name: str, y: LabelArray, *, key: str = "evaluation.metric", of: str = "y"
-) -> None:
-    """Check that a metric can be used for these labels, which are called `of`.
-
-    One that is not raysel's own is computed once, for outputs that say the labels themselves.
-
-    `y` is (n_samples,) or (n_samples, n_labels).
-    """
-    chosen, target = metric(name, key), target_of(y)
-    if target not in chosen.targets:
-        raise ConfigError(
-            f"{key}: {name} is for {_name_targets(chosen.targets)}, and {_described(y, of)};"
-            f" {_instead(name, target)}"
-        )
-    if name in METRICS:
-        return
-    classes = known_of(y)
-    shape = (
-        f"{of} itself as"
-        f" {'the predictions' if chosen.response == 'predict' else f'its {chosen.response}'}"
-    )
-    try:
-        with warnings.catch_warnings(action="ignore", category=UndefinedMetricWarning):
-            value = chosen(y.copy(), _ideal(chosen, y, classes), classes)
-    except (Exception, SystemExit) as error:  # a function of another package may raise anything
-        told = " ".join(str(error).split())
-        raise ConfigError(
-            f"{key}: {name} gives no number for {shape}: {type(error).__name__}: {told}"
-        ) from error
-    if not math.isfinite(value):
-        raise ConfigError(f"{key}: {name} is {value} for {shape}; take another metric.")
-
-
-def _ideal(chosen: Metric, y: LabelArray, classes: LabelArray) -> LabelArray:
-    """Output of a model that knows the labels: predictions, or scores with probability 0.9 for
-    the right class.
-    """
-    if chosen.response == "predict":
-        return y.copy()
-    right = y == 1 if y.ndim == 2 else y[:, None] == classes
-    rest = 0.1 / max(1, right.shape[1] - 1) if y.ndim == 1 else 0.1
-    values = np.where(right, 0.9, rest)
-    return chosen.of_two(values, classes) if y.ndim == 1 else values
-
-
-_NAMES: Mapping[Target, str] = {
-    "binary": "two classes",
-    "multiclass": "three classes or more",
-    "multilabel": "several labels a sample",
-    "continuous": "quantities",
-}
-
-
-def _name_targets(targets: frozenset[Target]) -> str:
-    if targets == _CLASSES:
-        return "one label a sample"
-    return " or ".join(words for target, words in _NAMES.items() if target in targets)
-
-
-def _described(y: LabelArray, of: str) -> str:
-    if is_quantity(y):
-        return f"{of} is a quantity" if y.ndim == 1 else f"{of} holds {y.shape[1]} quantities"
-    if y.ndim == 2:
-        return f"{of} is an indicator of {y.shape[1]} labels"
-    return f"{of} has {len(np.unique(y))} classes"
-
-
-def _instead(name: str, target: Target) -> str:
-    """Metrics for these labels: those whose names begin as this one, else raysel's own."""
+def metrics_instead(name: str, y_type: str) -> list[str]:
+    """List metrics of a type of y: those whose names are alike, else raysel's own."""
     fitting = [known for known in metric_names() if known in METRICS or known in get_scorer_names()]
-    fitting = [known for known in fitting if target in metric(known).targets]
+    fitting = [known for known in fitting if metric(known).is_for(y_type)]
     alike = [known for known in fitting if known.startswith(name) or name in known]
-    return f"take {', '.join(alike or [known for known in fitting if known in METRICS])}."
+    return alike or [known for known in fitting if known in METRICS]

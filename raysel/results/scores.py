@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from raysel.core.arrays import FloatArray
+from raysel.data.targets.guesses import GUESSES
 from raysel.evaluation.confounds import CONFOUNDS
-from raysel.evaluation.guesses import GUESSES
 from raysel.evaluation.plan import name_draws
 from raysel.evaluation.records import RefitRecord
 from raysel.numerics.inference import (

@@ -27,7 +27,7 @@ from raysel.data.targets import CLASSES
 from raysel.evaluation.judges import LINEAR_SVM, RIDGE, Judge, judge_class
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
-from raysel.numerics.metrics import known_of, metric
+from raysel.numerics.metrics import metric
 from raysel.numerics.rankings import ranks
 from raysel.results.result import StudyResult
 from raysel.run.assembly import assembled, check_estimator_object, checked_folds, data_of, seed_of
@@ -266,7 +266,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         )
         if result.is_ranked:
             self.ranking_: IntArray = ranks(self._feature_scores)
-        self._known = known_of(study.dataset.y) if study.dataset.is_regression else None
+        self._known = study.dataset.target.known_beside(study.dataset.y)
         if study.dataset.target.kind == CLASSES:
             self.classes_ = np.unique(
                 y

@@ -26,7 +26,7 @@ from raysel.evaluation.sampler_registry import GROUP as SAMPLERS
 from raysel.evaluation.sampler_registry import sampler_class
 from raysel.evaluation.split import set_parameters
 from raysel.numerics.metrics import GROUP as METRICS
-from raysel.numerics.metrics import check_metric, metric
+from raysel.numerics.metrics import metric
 from raysel.study.inspection.parts import parts
 
 #: Largest absolute value whose squares, and their sums, can be computed.
@@ -241,7 +241,7 @@ def check_metrics(config: StudyConfig, dataset: Dataset, labelled: BoolArray) ->
         y = part.y[labelled[part.rows]]
         of = "y" if part.task is None else f"y of task {part.task}"
         for key, name in metrics_of(config):
-            check_metric(name, y, key=key, of=of)
+            dataset.target.check_metric(name, y, key=key, of=of)
 
 
 def _check_stored(config: StudyConfig, can: Capabilities) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Final
 from raysel.config.schema import AUTO, StudyConfig
 from raysel.data.dataset import Dataset
 from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, RIDGE
-from raysel.numerics.metrics import OUT_OF_SAMPLE_R2
 
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 #: Layout whose ranked features a linear SVM scores; of arrays, as of images, the nearest neighbour
@@ -26,9 +25,7 @@ def default_estimator(dataset: Dataset) -> str:
 
 def default_metric(dataset: Dataset) -> str:
     """Return the metric where none is named."""
-    if dataset.is_regression:
-        return OUT_OF_SAMPLE_R2
-    return MACRO_F1 if dataset.is_multilabel else ACCURACY
+    return dataset.target.default_metric
 
 
 def with_defaults(config: StudyConfig, dataset: Dataset) -> StudyConfig:

@@ -26,10 +26,11 @@ from raysel.core.arrays import IntArray, LabelArray, is_quantity, validate_param
 from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.preparation.preparation import Preparation
+from raysel.data.targets import target_of
 from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, shown_setting
 from raysel.evaluation.split import Split, SplitRows, set_parameters
 from raysel.numerics.classification import class_scores, gives_class_scores
-from raysel.numerics.metrics import Metric, known_of, metric
+from raysel.numerics.metrics import Metric, metric
 from raysel.study.checks import check_judge, judge_of, metrics_of, one_label_only
 
 #: Number of samples of each class, or with and without each label, in a trial fit.
@@ -206,12 +207,13 @@ def _check_output(model: Any, X: Any, y: LabelArray, measure: Metric, key: str, 
             f" {where.removeprefix('evaluation.estimator: ')} has neither decision_function nor"
             " predict_proba; take another estimator or metric."
         )
+    known = target_of(y).known_beside(y)
     try:
         with warnings.catch_warnings(action="ignore"):
             measure(
                 y,
                 measure.output(model, X, y),
-                known_of(y) if is_quantity(y) else getattr(model, "classes_", None),
+                getattr(model, "classes_", None) if known is None else known,
             )
     except (Exception, SystemExit) as error:  # a class of another package may return anything
         told = f"{type(error).__name__}: {' '.join(str(error).split())}"

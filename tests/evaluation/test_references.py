@@ -16,9 +16,10 @@ from small_studies import make_study, run_serially, write_digits
 from splits import scaled_split
 
 from raysel.config import config_from_dict
+from raysel.data.targets.guesses import MOST_FREQUENT, STRATIFIED
 from raysel.data.task_blocks import TaskBlocks
 from raysel.evaluation import references
-from raysel.evaluation.guesses import CHANCE_DRAWS, MOST_FREQUENT, STRATIFIED
+from raysel.evaluation.guesses import CHANCE_DRAWS
 from raysel.evaluation.references import (
     RANKINGS,
     f_values,

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from raysel.numerics.metrics import average_precision, known_of, metric
+from raysel.data.targets import target_of
+from raysel.numerics.metrics import average_precision, metric
 
 #: Samples, their labels, and their groups or None.
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray | None]
@@ -172,4 +173,4 @@ def guess(y: np.ndarray, n: int) -> np.ndarray:
 
 def known(y: np.ndarray) -> np.ndarray:
     """What a metric knows of the training labels."""
-    return known_of(y)
+    return target_of(y).known(y)

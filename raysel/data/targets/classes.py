@@ -5,16 +5,27 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.targets.folds import Pairs, check_units, leave_one_out, number_units
+from raysel.data.targets.guesses import (
+    CONSTANT,
+    MOST_FREQUENT,
+    STRATIFIED,
+    best_of,
+    constant_classifier,
+    guesses_of_scores,
+)
 from raysel.data.targets.label_values import checked_labels
 from raysel.data.targets.target import CLASSIFICATION, Target
+from raysel.numerics.metrics import METRICS, Metric
 
 #: Number of classes from which on most of them being rare means that they are no classes.
 _MANY_CLASSES = 10
@@ -30,6 +41,7 @@ class Classes(Target):
     noun: ClassVar[str] = "class"
     plural: ClassVar[str] = "classes"
     one: ClassVar[str] = "a class"
+    default_metric: ClassVar[str] = "accuracy"
     is_one_class: ClassVar[bool] = True
 
     def recognises(self, y: LabelArray) -> bool:
@@ -37,8 +49,8 @@ class Classes(Target):
         return True
 
     def holds(self, y: LabelArray) -> bool:
-        """Return whether y is one column of whole numbers or text."""
-        return y.ndim == 1 and y.dtype.kind in "biuU"
+        """Return whether y is one column of whole numbers or text, as also estimators get them."""
+        return y.ndim == 1 and y.dtype.kind in "biuUSO"
 
     def convert(
         self, y: LabelArray, where: str, what: str, *, is_asked: bool
@@ -61,6 +73,43 @@ class Classes(Target):
     def count(self, y: LabelArray) -> int:
         """Return the number of classes."""
         return len(np.unique(y))
+
+    def y_type(self, y: LabelArray) -> str:
+        """Return whether there are two classes or more."""
+        return "binary" if self.count(y) == 2 else "multiclass"
+
+    def guesses(self, measure: Metric) -> list[str]:
+        """Name the guesses of classes; a metric that may cut scores gets random labels too."""
+        if measure.response == "predict":
+            # No constant class is better under a metric of raysel than the most frequent one.
+            return [MOST_FREQUENT if measure.name in METRICS else CONSTANT, STRATIFIED]
+        return guesses_of_scores(measure)
+
+    def constant(self, name: str, measure: Metric, y: LabelArray) -> Any:
+        """Return the model of a constant class, or of the classes' shares."""
+        if name != CONSTANT:
+            return constant_classifier(name)
+        classes, counts = np.unique(y, return_counts=True)
+        by_count = list(classes[np.argsort(-counts, kind="stable")])
+        best = best_of(by_count, lambda c: measure(y, np.full(len(y), c), classes))
+        return DummyClassifier(strategy="constant", constant=best)
+
+    def ideal(self, measure: Metric, y: LabelArray) -> LabelArray:
+        """Return the classes, or scores with probability 0.9 for the right one."""
+        if measure.response == "predict":
+            return y.copy()
+        classes = np.unique(y)
+        rest = 0.1 / max(1, len(classes) - 1)
+        return measure.of_two(np.where(y[:, None] == classes, 0.9, rest), classes)
+
+    def confusion(
+        self, y: LabelArray, predicted: LabelArray, classes: LabelArray
+    ) -> list[list[int]]:
+        """Count samples by their true and their predicted class."""
+        if not len(y):
+            return np.zeros((len(classes), len(classes)), dtype=int).tolist()
+        counts: list[list[int]] = confusion_matrix(y, predicted, labels=classes).tolist()
+        return counts
 
     def examples(self, y: LabelArray) -> IntArray:
         """Return the first sample of each class."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from iterstrat.ml_stratifiers import MultilabelStratifiedKFold
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import multilabel_confusion_matrix
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.utils import get_tags
 
 from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import DataError
@@ -17,8 +20,16 @@ from raysel.data.targets.folds import (
     number_units,
     pairs_of_units,
 )
+from raysel.data.targets.guesses import (
+    CONSTANT,
+    STRATIFIED,
+    best_of,
+    constant_classifier,
+    guesses_of_scores,
+)
 from raysel.data.targets.label_values import checked_labels
 from raysel.data.targets.target import CLASSIFICATION, Target
+from raysel.numerics.metrics import Metric
 
 
 class Labels(Target):
@@ -28,6 +39,7 @@ class Labels(Target):
     task: ClassVar[str] = CLASSIFICATION
     noun: ClassVar[str] = "label"
     plural: ClassVar[str] = "labels"
+    default_metric: ClassVar[str] = "macro_f1"
     one: ClassVar[str] = "an indicator"
 
     def recognises(self, y: LabelArray) -> bool:
@@ -62,6 +74,48 @@ class Labels(Target):
         """Return the number of labels."""
         return y.shape[1]
 
+    def described(self, y: LabelArray, of: str) -> str:
+        """Say of how many labels y, which is called `of`, is an indicator."""
+        return f"{of} is an indicator of {y.shape[1]} labels"
+
+    def y_type(self, y: LabelArray) -> str:
+        """Return scikit-learn's word for an indicator."""
+        return "multilabel"
+
+    def guesses(self, measure: Metric) -> list[str]:
+        """Name the guesses of labels; a metric that may cut scores gets random labels too."""
+        if measure.response == "predict":
+            return [CONSTANT, STRATIFIED]
+        return guesses_of_scores(measure)
+
+    def constant(self, name: str, measure: Metric, y: LabelArray) -> Any:
+        """Return the model of a constant set of labels, or of the labels' shares.
+
+        The most frequent labels are predicted, as many of them as score best.
+        """
+        if name != CONSTANT:
+            return constant_classifier(name)
+        places = np.argsort(np.argsort(-y.mean(axis=0), kind="stable"), kind="stable")
+        sets = [(places < n).astype(y.dtype) for n in range(y.shape[1] + 1)]
+        best = best_of(sets, lambda labels: measure(y, np.tile(labels, (len(y), 1))))
+        return DummyClassifier(strategy="constant", constant=best)
+
+    def ideal(self, measure: Metric, y: LabelArray) -> LabelArray:
+        """Return the labels, or scores with probability 0.9 for the right ones."""
+        return y.copy() if measure.response == "predict" else np.where(y == 1, 0.9, 0.1)
+
+    def for_columns(self, model: Any, y: LabelArray) -> Any:
+        """Return the model itself where it takes an indicator, else one for each label."""
+        tags = get_tags(model).classifier_tags
+        return model if tags is not None and tags.multi_label else OneVsRestClassifier(model)
+
+    def confusion(
+        self, y: LabelArray, predicted: LabelArray, classes: LabelArray
+    ) -> list[list[int]]:
+        """Count samples with and without each label, found or not."""
+        counts: list[list[int]] = multilabel_confusion_matrix(y, predicted).reshape(-1, 4).tolist()
+        return counts
+
     def examples(self, y: LabelArray) -> IntArray:
         """Return the first sample with each label, and without it."""
         return np.concatenate([np.unique(column, return_index=True)[1] for column in y.T])
@@ -95,6 +149,8 @@ class Labels(Target):
 
         A rare label can be missing from a fold, see `NestedPlan.lacking`.
         """
+        from iterstrat.ml_stratifiers import MultilabelStratifiedKFold  # noqa: PLC0415 - not of all users
+
         member = number_units(groups, len(y))
         n_units = int(member.max()) + 1
         check_units(n_units, n_splits, "sample" if groups is None else "group", where)

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.dummy import DummyRegressor
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.utils import get_tags
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
+from raysel.data.targets.guesses import (
+    BEST_CONSTANT,
+    MEAN,
+    OF_MEAN,
+    RANDOM_ORDER,
+    best_constant_value,
+)
 from raysel.data.targets.target import REGRESSION, Target
 from raysel.data.task_blocks import read_only
 from raysel.data.whole_numbers import BEYOND_FLOATS, are_rounded
+from raysel.numerics.metrics import OUT_OF_SAMPLE_R2, Metric
 
 #: More whole numbers than this are a quantity if most have two samples or one, and this share of
 #: them one: such classes could not be divided among folds.
@@ -25,6 +36,7 @@ class Quantities(Target):
     task: ClassVar[str] = REGRESSION
     noun: ClassVar[str] = "quantity"
     plural: ClassVar[str] = "quantities"
+    default_metric: ClassVar[str] = OUT_OF_SAMPLE_R2
     one: ClassVar[str] = "a quantity"
 
     def recognises(self, y: LabelArray) -> bool:
@@ -90,6 +102,51 @@ class Quantities(Target):
     def count(self, y: LabelArray) -> int:
         """Return the number of quantities."""
         return y.shape[1] if y.ndim == 2 else 1
+
+    def described(self, y: LabelArray, of: str) -> str:
+        """Say whether y, which is called `of`, is one quantity or several."""
+        return f"{of} is a quantity" if y.ndim == 1 else f"{of} holds {self.describe(y)}"
+
+    def y_type(self, y: LabelArray) -> str:
+        """Return scikit-learn's word for numbers."""
+        return "continuous"
+
+    def known(self, y: LabelArray) -> LabelArray:
+        """Return the mean of each quantity."""
+        return np.asarray(y.mean(axis=0))
+
+    def spread(self, y: LabelArray) -> FloatArray | float:
+        """Return the standard deviation of each quantity."""
+        return np.asarray(y.std(axis=0))
+
+    def guesses(self, measure: Metric) -> list[str]:
+        """Name the mean, or the best constant of a metric of which another may be better."""
+        ordered = [RANDOM_ORDER] if measure.by_order else []
+        return [MEAN if measure.name in OF_MEAN else BEST_CONSTANT, *ordered]
+
+    def constant(self, name: str, measure: Metric, y: LabelArray) -> Any:
+        """Return the model of the mean, or of the best constant."""
+        if name == MEAN:
+            return DummyRegressor()
+        return DummyRegressor(strategy="constant", constant=best_constant_value(measure, y))
+
+    def constant_model(self) -> Any:
+        """Return the unfitted model of the mean."""
+        return DummyRegressor()
+
+    def ideal(self, measure: Metric, y: LabelArray) -> LabelArray:
+        """Return the quantities."""
+        return y.copy()
+
+    def for_columns(self, model: Any, y: LabelArray) -> Any:
+        """Return the model itself where it takes y, else one for each quantity."""
+        takes_y = y.ndim == 1 or get_tags(model).target_tags.multi_output
+        return model if takes_y else MultiOutputRegressor(model)
+
+    def pairs(self, y: LabelArray, predicted: LabelArray) -> list[Any]:
+        """Pair the true and the predicted quantities of each sample."""
+        pairs: list[Any] = np.stack([y, predicted], axis=-1).tolist()
+        return pairs
 
     def untrainable(self, y: LabelArray, rows: IntArray, where: str) -> str:
         """Say so where a quantity does not vary in some samples, called `where`; else ""."""

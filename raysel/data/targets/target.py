@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import StratifiedKFold
 
-from raysel.core.arrays import BoolArray, IntArray, LabelArray
-from raysel.core.errors import DataError
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets.folds import (
     Pairs,
     check_units,
@@ -18,6 +22,7 @@ from raysel.data.targets.folds import (
     number_units,
     pairs_of_units,
 )
+from raysel.numerics.metrics import METRICS, Metric, metric, metrics_instead
 
 _KINDS: dict[str, Target] = {}
 
@@ -48,6 +53,8 @@ class Target(ABC):
     plural: ClassVar[str]
     #: What y is, with its article, e.g. "a class".
     one: ClassVar[str]
+    #: Metric of a study that names none.
+    default_metric: ClassVar[str]
     #: Whether a sample has one class, by which tasks and training sets are made of classes.
     is_one_class: ClassVar[bool] = False
 
@@ -95,6 +102,22 @@ class Target(ABC):
     def count(self, y: LabelArray) -> int:
         """Return the number of classes, labels or quantities."""
 
+    @abstractmethod
+    def y_type(self, y: LabelArray) -> str:
+        """Return the type of y, by which a metric says what it is for, in scikit-learn's words."""
+
+    @abstractmethod
+    def guesses(self, measure: Metric) -> list[str]:
+        """Name the guesses that a metric is compared with; chance is the best of them."""
+
+    @abstractmethod
+    def constant(self, name: str, measure: Metric, y: LabelArray) -> Any:
+        """Return the unfitted model of a guess that is the same for all samples."""
+
+    @abstractmethod
+    def ideal(self, measure: Metric, y: LabelArray) -> LabelArray:
+        """Return what a metric takes of a model that knows y."""
+
     @property
     def is_of_classes(self) -> bool:
         """Whether a classifier predicts it."""
@@ -104,6 +127,10 @@ class Target(ABC):
         """Describe kind and number of what is predicted, e.g. ``"3 classes"``."""
         number = self.count(y)
         return f"{number} {self.noun if number == 1 else self.plural}"
+
+    def described(self, y: LabelArray, of: str) -> str:
+        """Say what y is, which is called `of`, e.g. ``"y has 3 classes"``."""
+        return f"{of} has {self.describe(y)}"
 
     def column_names(self, names: Sequence[str], y: LabelArray, where: str) -> tuple[str, ...]:
         """Check the names of the columns of y; none where it has no columns."""
@@ -128,6 +155,78 @@ class Target(ABC):
     def examples(self, y: LabelArray) -> IntArray:
         """Return a sample of each class, or with and without each label; none by default."""
         return np.empty(0, dtype=np.int64)
+
+    def known(self, y: LabelArray) -> LabelArray:
+        """Return what a metric may know of the training samples, by default the values."""
+        return np.unique(y)
+
+    def known_beside(self, y: LabelArray) -> LabelArray | None:
+        """Return what a metric may know beside a model; None where the model has the classes."""
+        return None if self.is_of_classes else self.known(y)
+
+    def spread(self, y: LabelArray) -> FloatArray | float:
+        """Return the size of the differences among outputs of a model."""
+        return 1.0
+
+    def constant_model(self) -> Any:
+        """Return the unfitted model that reads no feature."""
+        return DummyClassifier(strategy="prior")
+
+    def for_columns(self, model: Any, y: LabelArray) -> Any:
+        """Return a model that can be fitted to y: the given one, or one for each column."""
+        return model
+
+    def columns(self, y: LabelArray) -> list[LabelArray]:
+        """Return classes or quantities of one column each, by which filters score features."""
+        return [y] if y.ndim == 1 else list(y.T)
+
+    def confusion(
+        self, y: LabelArray, predicted: LabelArray, classes: LabelArray
+    ) -> list[list[int]]:
+        """Count samples by true and predicted class, or by label; empty without classes."""
+        return []
+
+    def pairs(self, y: LabelArray, predicted: LabelArray) -> list[Any]:
+        """Pair true and predicted values, as records keep them; empty for classes."""
+        return []
+
+    def why_not(self, measure: Metric, y: LabelArray, of: str = "y") -> str:
+        """Say why a metric is not for y, which is called `of`, and which ones are; else ""."""
+        y_type = self.y_type(y)
+        if measure.is_for(y_type):
+            return ""
+        instead = ", ".join(metrics_instead(measure.name, y_type))
+        return (
+            f"{measure.name} is for {measure.described_targets}, and {self.described(y, of)};"
+            f" take {instead}."
+        )
+
+    def check_metric(
+        self, name: str, y: LabelArray, *, key: str = "evaluation.metric", of: str = "y"
+    ) -> None:
+        """Check that a metric can be used for y, which is called `of`.
+
+        One that is not raysel's own is computed once, for outputs that say y itself.
+        """
+        chosen = metric(name, key)
+        if reason := self.why_not(chosen, y, of):
+            raise ConfigError(f"{key}: {reason}")
+        if name in METRICS:
+            return
+        outputs = "the predictions" if chosen.response == "predict" else f"its {chosen.response}"
+        try:
+            with warnings.catch_warnings(action="ignore", category=UndefinedMetricWarning):
+                value = chosen(y.copy(), self.ideal(chosen, y), self.known(y))
+        except (Exception, SystemExit) as error:  # a function of another package may raise anything
+            told = " ".join(str(error).split())
+            raise ConfigError(
+                f"{key}: {name} gives no number for {of} itself as {outputs}:"
+                f" {type(error).__name__}: {told}"
+            ) from error
+        if not math.isfinite(value):
+            raise ConfigError(
+                f"{key}: {name} is {value} for {of} itself as {outputs}; take another metric."
+            )
 
     def members(self, y: LabelArray) -> Iterator[tuple[str, BoolArray]]:
         """Yield each class or label, in words, with the mask of its samples; none by default."""
