@@ -17,10 +17,9 @@ def worker_died(n_times: int, why: str = "killed, or out of memory") -> str:
     return f"the worker process died {n_times} times ({why})"
 
 
-#: Errors of lost trials. Up to raysel 0.4 a worker "ended"; later versions took changed data and
-#: full disks for errors of a trial.
+#: Errors of lost trials; raysel 0.7 took changed data and full disks for errors of a trial.
 _LOST = re.compile(
-    r"\A(?:on .*: inner fold \d+: )?the worker process (?:died|ended) \d+ times \([\w, ]+\)\Z"
+    r"\A(?:on .*: inner fold \d+: )?the worker process died \d+ times \([\w, ]+\)\Z"
     r"|DataError: .* is not the file that was opened first"
     r"|DataError: .* cannot be read"
     r"|DataError: .* is empty \(0 bytes\)"

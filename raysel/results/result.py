@@ -503,8 +503,7 @@ class StudyResult:
         What no file can hold is in the result of the process that has fitted it alone.
 
         It is the pipeline that was scored on the outer folds, fitted to all samples: see
-        `FeaturePipeline`. In studies of raysel 0.1 and 0.2 it is another: the scaler and the method
-        with all features.
+        `FeaturePipeline`.
 
         The file holds training samples where the classifier needs them to predict: the selected
         features of all samples for ``knn``, all features for kernel and nearest-neighbour methods

@@ -33,8 +33,6 @@ _FIXED_CHANCE: Final = (
     *("roc_auc", "roc_auc_ovr", "roc_auc_ovo", "roc_auc_ovr_weighted", "roc_auc_ovo_weighted"),
     *("average_precision", "mean_average_precision"),
 )
-#: Name of the stratified guess in records up to raysel 0.6.
-_FORMER_GUESS: Final = "chance"
 
 
 @dataclass(frozen=True)
@@ -222,7 +220,7 @@ def references(
     low, high = metric_range(metric)
     kept: dict[str, Reference] = {}
     for recorded in outer[0].references if outer else ():
-        name = "chance" if recorded in (*GUESSES, _FORMER_GUESS) else recorded
+        name = "chance" if recorded in GUESSES else recorded
         scores = _known(refit.reference(recorded) for refit in outer)
         if len(scores) == len(method) == len(outer) and not np.isnan(ratio):
             positions = [refit.reference_positions.get(recorded, refit.position) for refit in outer]

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from raysel.base.registry import solver_capabilities
 from raysel.config import (
@@ -199,17 +198,14 @@ def _resumed_config(
     return loaded
 
 
-def _stored(
-    directory: StudyDirectory, overrides: Overrides, *, compared: bool
-) -> Path | dict[str, Any]:
+def _stored(directory: StudyDirectory, overrides: Overrides, *, compared: bool) -> Path:
     """Return the configuration in a directory, whose places and code may be a stranger's."""
     directory.check()
     if not directory.config.exists():
         raise DirectoryError(
             f"{directory.path} holds no study to resume; give the directory of a study."
         )
-    stored = load(directory.config, compared=compared)
-    for member in stored.members.values():
+    for member in load(directory.config, compared=compared).members.values():
         for key, name in imported_code(member):
             if not _names_one_of(overrides, key.partition(".")[0], key):
                 raise ConfigError(
@@ -217,13 +213,7 @@ def _stored(
                     f" configuration in the study's directory {directory.path} names it; give the"
                     " configuration again to resume."
                 )
-    if not compared:
-        return directory.config
-    raw: dict[str, Any] = stored.to_dict()
-    raw["dataset"].setdefault(
-        "scaling", "unit"
-    )  # the default of versions before 0.7, which stored none
-    return raw
+    return directory.config
 
 
 def check_stored_places(

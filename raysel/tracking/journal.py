@@ -1,6 +1,4 @@
-"""Journal of a study: lines appended whole, read back as records, those of earlier versions
-converted.
-"""
+"""Journal of a study: lines appended whole, and read back as records, also of raysel 0.7."""
 
 from __future__ import annotations
 
@@ -26,32 +24,17 @@ from raysel.tracking.records import (
     record_from_line,
 )
 
-
-def _from_schema_1(line: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Convert a line of raysel 0.1, which has no ``schema`` and stores MLflow's params and
-    metrics with the records.
-    """
-    if line.get("kind") == "study":
-        release = line["versions"]["raysel"].partition("+")[0]
-        # The hash of all source files of raysel 0.1.
-        versions = {**line["versions"], "raysel": release, "numbers": line["versions"]["raysel"]}
-        return {
-            **line,
-            "schema": SCHEMA,
-            "versions": versions,
-            "labels": _labels(line),
-            "config": _config(line),
-        }
-    if line.get("kind") == "end":
-        result = _result(line.get("metrics") or {}, study["metric"], _tasks(study))
-        return {**line, "result": result, "summary": line.get("note", "") if result else ""}
-    return line
+#: Schema of raysel up to 0.7.
+_FORMER_SCHEMA = 2
+# Found without parsing, because the lines of a large study take minutes to parse.
+STUDY_LINE = re.compile(rb'\{"kind": ?"study"')
+END_LINE = re.compile(rb'\{"kind": ?"end"')
+#: Longest line in bytes: a path of 1000 configurations with 1000 scores each takes a tenth of it.
+_LONGEST_LINE = 2**28
 
 
 def _from_schema_2(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Convert a line of raysel up to 0.7, where the estimator is called classifier and its only
-    setting is C.
-    """
+    """Convert a line of raysel 0.7, whose estimator is the classifier, and C its only setting."""
     kind = line.get("kind")
     if kind == "study":
         evaluation = dict(line["config"]["evaluation"])
@@ -83,52 +66,6 @@ def _with_settings(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _settings(values: Iterable[float]) -> list[dict[str, float]]:
     return [{"C": value} for value in values]
-
-
-def _config(study: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The configuration, with the rule by which raysel 0.1 scored."""
-    config: Mapping[str, Any] = study["config"]
-    if config["evaluation"]["classifier"] == "native":
-        return config
-    return {**config, "evaluation": {**config["evaluation"], "choose_n": "mean"}}
-
-
-def _tasks(study: Mapping[str, Any]) -> list[str]:
-    return [name for name, _ in study["layout"].get("tasks", ())]
-
-
-def _labels(study: Mapping[str, Any]) -> list[str]:
-    evaluation = study["config"]["evaluation"]
-    if evaluation["classifier"] == "native":
-        return _tasks(study)
-    return [f"n{n}" for n in evaluation["n_features"]]
-
-
-def _result(metrics: Mapping[str, Any], metric: str, tasks: Iterable[str]) -> dict[str, Any]:
-    if not metrics:
-        return {}
-    names = {
-        "test_mean": f"test_{metric}",
-        "test_std": f"test_{metric}_std",
-        "inner_mean": f"inner_{metric}",
-        "stability": "stability",
-        "winners_converged": "winners_converged_share",
-        "cut": "cut_by_time_budget",
-    }
-    result = {name: metrics[key] for name, key in names.items() if key in metrics}
-    by_task = {
-        task: metrics[f"test_{metric}_{task}"]
-        for task in tasks
-        if f"test_{metric}_{task}" in metrics
-    }
-    return {**result, "test_by_task": by_task}
-
-
-# Found without parsing, because the lines of a large study take minutes to parse.
-STUDY_LINE = re.compile(rb'\{"kind": ?"study"')
-END_LINE = re.compile(rb'\{"kind": ?"end"')
-#: Longest line in bytes: a path of 1000 configurations with 1000 scores each takes a tenth of it.
-_LONGEST_LINE = 2**28
 
 
 class LineWriter:
@@ -203,8 +140,22 @@ class Journal(LineWriter):
         self.write(journal_line(record))
 
 
+def _readable_schema(line: Mapping[str, Any]) -> int:
+    """Return the schema of a study's line; refuse one that this version does not read."""
+    schema: int = line.get("schema", 1)
+    if schema in (_FORMER_SCHEMA, SCHEMA):
+        return schema
+    if schema == 1:
+        release = line["versions"]["raysel"].partition("+")[0]
+        raise DirectoryError(
+            f"written by raysel {release}, whose records this version does not read; open or resume"
+            f" the study with raysel {release}, or run it anew."
+        )
+    raise DirectoryError(f"written by a newer version of raysel (schema {schema}); update raysel.")
+
+
 class RecordReader:
-    """Reader that converts the lines of one journal, of this or an earlier schema, to records.
+    """Reader that converts the lines of one journal, of this or the former schema, to records.
 
     Each study line sets the schema of the lines that follow it, because a journal that was started
     by an earlier version and resumed by this one has lines of both.
@@ -212,23 +163,17 @@ class RecordReader:
 
     def __init__(self, path: Path, *, checked: bool = False) -> None:
         self._path, self._checked = path, checked
-        self._schema: int = SCHEMA
-        self._line: Mapping[str, Any] = {}
+        self._schema = SCHEMA
         self._study: StudyRecord | None = None
 
     def read(self, line: Mapping[str, Any], number: int) -> Record | None:
         """Read the journal's next line."""
         try:
             if line.get("kind") == "study":
-                schema = line.get("schema", 1)
-                if schema not in range(1, SCHEMA + 1):
-                    raise DirectoryError(
-                        f"written by a newer version of raysel (schema {schema}); update raysel."
-                    )
-                self._schema, self._line = schema, line
-            if self._schema == 1:
-                line = _from_schema_1(line, self._line)
-            record = record_from_line(line if self._schema == SCHEMA else _from_schema_2(line))
+                self._schema = _readable_schema(line)
+            if self._schema != SCHEMA:
+                line = _from_schema_2(line)
+            record = record_from_line(line)
             if record is not None and self._checked:
                 check_record(record, self._study)
         except DirectoryError as error:
@@ -245,9 +190,7 @@ class RecordReader:
 
 
 def read_records(path: Path, *, checked: bool = False) -> Iterator[Record]:
-    """Read the records of a journal, oldest first; older schemas are converted, unknown kinds
-    are skipped.
-    """
+    """Read the records of a journal, oldest first; those of unknown kinds are skipped."""
     reader = RecordReader(path, checked=checked)
     for number, line in enumerate(read_journal(path), start=1):
         record = reader.read(line, number)
@@ -256,9 +199,7 @@ def read_records(path: Path, *, checked: bool = False) -> Iterator[Record]:
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """Read the lines of a journal without converting them, oldest first; an incomplete last line
-    is ignored.
-    """
+    """Read the lines of a journal as they are, oldest first, without an incomplete last line."""
     try:
         with open_journal(path) as file:
             for number, line in enumerate(journal_lines(file, path), start=1):

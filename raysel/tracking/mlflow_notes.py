@@ -195,14 +195,13 @@ NOTE = "mlflow.note.content"
 #: has written, and the time that it is of; MLflow's list of experiments hides the tags that begin
 #: like its own.
 _OWN_NOTE = "mlflow.raysel.note"
-_FORMER_NOTE = "raysel.note"  # to 0.6
 
 
 def note_tags(note: str, time: float, tags: Mapping[str, str]) -> dict[str, str]:
     """Return the tags that describe an experiment, unless a person has changed its description
     or it is a later one.
     """
-    digest, _, before = (tags.get(_OWN_NOTE) or tags.get(_FORMER_NOTE, "")).partition(" ")
+    digest, _, before = tags.get(_OWN_NOTE, "").partition(" ")
     of = f"{time:020.6f}"  # sorted as text, it is by time
     if tags.get(NOTE) and (digest != _hash(tags[NOTE]) or before > of):
         return {}

@@ -344,9 +344,7 @@ def _place(uri: str) -> str:
     """Absolute URI without credentials: scheme, host, port, path and what decides which server
     is asked.
     """
-    parts = urlsplit(
-        absolute_uri(uri) if uri.startswith("sqlite:") else uri
-    )  # raysel 0.1 stored relative paths
+    parts = urlsplit(uri)
     query = urlencode(
         [(name, value) for name, value in parse_qsl(parts.query) if name in _OF_SERVER]
     )

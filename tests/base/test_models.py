@@ -8,7 +8,6 @@ import pkgutil
 import sys
 import zipfile
 from itertools import cycle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,9 +111,6 @@ class Hidden:
     """An object that is no estimator."""
 
 
-OLD_MODELS = Path(__file__).parent / "data"
-
-
 def test_every_estimator_of_raysel_is_trusted_under_its_own_name():
     found = set()
     own_packages = (
@@ -153,23 +149,7 @@ def test_every_estimator_of_raysel_is_trusted_under_its_own_name():
     assert packages == {"raysel", "sklearn", "imblearn", "lightgbm", "xgboost", *plain}
 
 
-@pytest.mark.parametrize(
-    "name", sorted(path.name.partition("-")[0] for path in OLD_MODELS.glob("*.skops"))
-)
-def test_a_model_of_version_0_1_is_read_under_its_present_name(name):
-    """The files were written by version 0.1 from every fifth iris, scaled."""
-    model = load_model(OLD_MODELS / f"{name}-0.1.skops", trust=True)
-    X, y = load_iris(return_X_y=True)
-    assert type(model.named_steps["solver"]) is solver_class(name)
-    again = Pipeline(
-        [("scaler", UnitScaler()), ("solver", build_solver(name, Matrix(2, 2), {}, random_state=0))]
-    )
-    again.fit(X[::5], y[::5])
-    np.testing.assert_array_equal(model.predict(X), again.predict(X))
-    np.testing.assert_allclose(model[-1].scores_, again[-1].scores_, rtol=1e-9)
-
-
-#: Modules of some classes in model files of versions 0.2 to 0.7 and 0.8.0; the classes' names have
+#: Modules of some classes in model files of versions 0.7 and 0.8.0; the classes' names have
 #: stayed.
 FORMER_MODULES = {
     "pca": ["raysel.baselines.projections.pca", "raysel.baselines.pca"],

@@ -353,7 +353,7 @@ def test_serial_and_ray_agree(partly_labelled, tmp_path):
 
 # --- trials that were recorded as failed because a worker, perhaps its whole node, was lost ---
 
-LOST = "the worker process ended 3 times (killed, or out of memory)"
+LOST = "the worker process died 3 times (killed, or out of memory)"
 CHANGED = (
     "Traceback (most recent call last):\n  ...\nraysel.core.errors.DataError: /data/x.parquet is"
     " not the file that was opened first: it was written anew meanwhile, or is another copy on"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from raysel.core.errors import DirectoryError, StudyError
 from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, TrialRecord
-from raysel.tracking.journal import Journal, RecordReader, last_study, read_journal, read_records
+from raysel.tracking.journal import Journal, last_study, read_journal, read_records
 from raysel.tracking.records import (
     KINDS,
     SCHEMA,
@@ -278,72 +278,28 @@ def test_unknown_kinds_are_passed_over_and_a_newer_schema_is_refused(tmp_path):
         list(read_records(path))
 
 
-def schema_1(**changes):
-    line = {
-        key: value for key, value in journal_line(STUDY).items() if key not in ("schema", "labels")
-    }
-    config = {"evaluation": {"classifier": "knn", "n_features": [4, 8]}}
-    return {
-        **line,
-        "config": config,
-        "versions": {"raysel": "0.1.0+12345678"},
-        "params": {},
-        **changes,
-    }
-
-
-def test_a_study_of_schema_1_gets_what_it_lacks(tmp_path):
-    line = schema_1()
-    del line["versions"]
-    assert "there is no 'versions'" in damaged({**line, "schema": 1}, tmp_path)
-    assert "kind 'study' is damaged" in damaged(schema_1(versions={"raysel": 7}), tmp_path)
-    study = RecordReader(Path("journal.jsonl")).read(schema_1(), 1)
-    assert study.labels == ["n4", "n8"]
-    assert study.versions == {"raysel": "0.1.0", "numbers": "0.1.0+12345678"}
-    tasks = schema_1(
-        config={"evaluation": {"classifier": "native", "n_features": []}},
-        layout={"kind": "tasks", "tasks": [["iris", 4], ["wine", 13]]},
+def test_a_journal_of_an_earlier_version_is_refused_and_its_version_named(tmp_path):
+    line = journal_line(STUDY) | {"versions": {"raysel": "0.1.0+12345678"}}
+    del line["schema"]
+    assert "written by raysel 0.1.0, whose records this version does not read" in damaged(
+        line, tmp_path
     )
-    reader = RecordReader(Path("journal.jsonl"))
-    assert reader.read(tasks, 1).labels == ["iris", "wine"]
-    metrics = {
-        "test_accuracy": 0.5,
-        "test_accuracy_std": 0.1,
-        "test_accuracy_iris": 0.4,
-        "test_accuracy_wine": 0.6,
-    }
-    end = {
-        "kind": "end",
-        "status": "finished",
-        "started": 1.0,
-        "ended": 2.0,
-        "metrics": metrics,
-        "note": "| a |",
-    }
-    record = reader.read(end, 2)
-    assert record.result == {
-        "test_mean": 0.5,
-        "test_std": 0.1,
-        "test_by_task": {"iris": 0.4, "wine": 0.6},
-    }
-    assert record.summary == "| a |"
+    del line["versions"]
+    assert "there is no 'versions'" in damaged(line, tmp_path)
 
 
 def test_a_journal_may_change_its_schema_when_it_is_resumed(tmp_path):
     path = tmp_path / "journal.jsonl"
-    end = {
-        "kind": "end",
-        "status": "interrupted",
-        "started": 1.0,
-        "ended": 2.0,
-        "metrics": {},
-        "note": "stopped",
-    }
-    path.write_text("".join(json.dumps(line) + "\n" for line in (schema_1(), end)))
+    evaluation = {"classifier": "knn", **STUDY.config.get("evaluation", {})}
+    evaluation.pop("estimator", None)
+    former = journal_line(STUDY) | {"schema": 2, "config": {"evaluation": evaluation}}
+    path.write_text(json.dumps(former) + "\n")
     with Journal(path) as journal:
         journal.append(STUDY)
         journal.append(RECORDS[5])
-    assert list(read_records(path))[1:] == [EndRecord("interrupted", 1.0, 2.0), STUDY, RECORDS[5]]
+    first, *rest = read_records(path)
+    assert first.config["evaluation"]["estimator"] == "knn"
+    assert rest == [STUDY, RECORDS[5]]
 
 
 def test_unknown_keys_of_a_fit_are_ignored():

@@ -62,9 +62,7 @@ class ScoreCurve(StudyDisplay):
         if len(numbers) < 2:
             return None
         test = np.array([refit.test_scores for refit in outer], dtype=np.float64)
-        inner = np.empty((len(outer), 0))
-        if all(refit.inner_curve for refit in outer):  # not by raysel 0.1 and 0.2
-            inner = np.array([refit.inner_curve for refit in outer], dtype=np.float64)
+        inner = np.array([refit.inner_curve for refit in outer], dtype=np.float64)
         references = {}
         for name, reference in facts.references.items():
             rows = [refit.references[reference.recorded] for refit in outer]
