@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def _given(arguments: Namespace, out: Terminal) -> Study:
                 " there."
             )
     study = Study.prepare(load_config(arguments.file))
-    for remark in map(first_line, study.data_remarks):
+    for remark in map(first_line, chain(*study.data_remarks)):
         out.print(f"{'to check':<12}{remark}")
     return study
 

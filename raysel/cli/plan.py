@@ -34,6 +34,7 @@ from raysel.study.cost import (
     with_executor,
 )
 from raysel.study.definition import Study
+from raysel.study.inspection.remarks import DataRemarks
 from raysel.study.stored import StoredStudy
 
 #: Letters of the column of titles and terms, and of the narrowest and the widest text that is easy
@@ -413,12 +414,10 @@ def _pilot_place(places: Slots) -> str:
     return "" if places.where == THIS_MACHINE else " on this machine"
 
 
-def notes(study: Study, data_remarks: Sequence[str] | None = None) -> list[str]:
-    """Return what is noted before a study runs: what in data, method or folds may affect the
-    results.
-    """
-    remarks = study.data_remarks if data_remarks is None else data_remarks
-    return [*remarks, *study.scale_remarks, *_notes_on_method(study)]
+def notes(study: Study, on_data: DataRemarks | None = None) -> list[str]:
+    """Return what in data, method or folds may affect the results, before a study runs."""
+    questioning, others = on_data or study.data_remarks
+    return [*questioning, *others, *study.scale_remarks, *_notes_on_method(study)]
 
 
 def _notes_on_method(study: Study) -> Iterator[str]:

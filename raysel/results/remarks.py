@@ -18,7 +18,6 @@ from raysel.evaluation.records import FINAL, Convergence, RefitRecord, TrialReco
 from raysel.numerics.inference import TTest
 from raysel.results.records import StudyRecords
 from raysel.results.scores import Reference, are_draws
-from raysel.study.inspection.remarks import questions_scores
 from raysel.tracking.records import SearchRecord
 
 #: Number of outer folds below which a difference that is not told from 0 is remarked on as that of
@@ -39,11 +38,7 @@ def actions(records: StudyRecords, references: Mapping[str, Reference]) -> Itera
     less.
     """
     evaluation, outer = records.config["evaluation"], records.outer
-    yield from (
-        Remark("data", {"text": text})
-        for text in records.stored.study.data_remarks
-        if questions_scores(text)
-    )
+    yield from (Remark("data", {"text": text}) for text in records.stored.study.data_remarks)
     yield from search_remarks(records.trials, records.stored.search)
     if missed := [refit for refit in records.refits if refit.converged is False]:
         values = {"n_winners": len(records.refits), "gap": Convergence.of(missed).gap}
@@ -93,8 +88,7 @@ def limitations(records: StudyRecords, top: int | None = None) -> Iterator[Remar
             for text in records.stability_selection.remarks()
         )
     yield from (Remark("mixed_versions", {"text": text}) for text in records.stored.mixed)
-    data = (text for text in records.stored.study.data_remarks if not questions_scores(text))
-    yield from (Remark("data", {"text": text}) for text in data)
+    yield from (Remark("data", {"text": text}) for text in records.stored.study.data_notes)
 
 
 def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -> Iterator[Remark]:

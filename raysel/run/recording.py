@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def study_record(
     id_: str,
     uri: str,
     started: float,
-    data_remarks: Sequence[str] | None = None,
+    before: StudyRecord | None = None,
     versions: Mapping[str, str] | None = None,
 ) -> StudyRecord:
     """Return the record of a study, which the journal gets first and again whenever the study is
@@ -67,13 +67,14 @@ def study_record(
         constant=np.flatnonzero(data.constant).tolist(),
         untrusted=list(study.findings.untrusted),
         classes=[str(name) for name in data.classes],
-        data_remarks=(
-            [*study.data_remarks, *study.scale_remarks]
-            if data_remarks is None
-            else list(data_remarks)
-        ),
+        data_remarks=before.data_remarks if before else _questioning_remarks(study),
+        data_notes=before.data_notes if before else study.data_remarks.others,
         data_files=_data_files(config.dataset),
     )
+
+
+def _questioning_remarks(study: Study) -> list[str]:
+    return [*study.data_remarks.questioning, *study.scale_remarks]
 
 
 def code_versions(study: Study) -> dict[str, str]:
@@ -126,7 +127,7 @@ def resumed_record(study: Study, before: StudyRecord, directory: Path | None = N
         id_=before.id,
         uri=uri,
         started=before.started,
-        data_remarks=before.data_remarks,
+        before=before,
     )
 
 

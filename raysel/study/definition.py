@@ -47,7 +47,12 @@ from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_config
 from raysel.study.inspection.batches import batch_remarks
 from raysel.study.inspection.column_copies import column_copy_remarks
 from raysel.study.inspection.leaks import refuse_leaks
-from raysel.study.inspection.remarks import data_remarks, scale_remarks
+from raysel.study.inspection.remarks import (
+    DataRemarks,
+    constant_remarks,
+    data_remarks,
+    scale_remarks,
+)
 from raysel.study.preparation import check_sites, preparation_of, tried_preparation
 from raysel.study.trial_fits import Findings, check_configurations
 
@@ -121,9 +126,8 @@ class Study:
         draw = (lambda: study.plan) if like else partial(draw_folds, config, dataset, plan)
         study = study.checked(draw, partial(list_configurations, config))
         if plan is None and like and dataset is like.dataset:  # a resumed study has recorded them
-            vars(study)["data_remarks"] = (
-                like.data_remarks
-            )  # of the same samples and folds; they take seconds
+            # Of the same samples and folds; they take seconds.
+            vars(study)["data_remarks"] = like.data_remarks
         return study
 
     def checked(
@@ -218,20 +222,23 @@ class Study:
         return scaled_alike == self.config.dataset and config.cv.groups == self.config.cv.groups
 
     @cached_property
-    def data_remarks(self) -> list[str]:
-        """Remarks on what in the data may make scores say less than they seem to."""
+    def data_remarks(self) -> DataRemarks:
+        """Remarks on the data."""
         excerpt, n = self.dataset.excerpt, self.dataset.n_samples
         if isinstance(excerpt.X, TableRows):
             excerpt = replace(excerpt, X=excerpt.X.filled)
+        others = list(constant_remarks(excerpt))
         of_copies = column_copy_remarks(excerpt) if self.ranks_by_permutation else ()
         if excerpt.n_samples == n:
-            of_batches = batch_remarks(self.preparation(), self.dataset, self.plan)
-            return [*data_remarks(excerpt, self.plan), *of_batches, *of_copies]
+            of_batches = list(batch_remarks(self.preparation(), self.dataset, self.plan))
+            told = [remark for remark, is_told in of_batches if is_told]
+            others += [remark for remark, is_told in of_batches if not is_told]
+            return DataRemarks([*data_remarks(excerpt, self.plan), *told, *of_copies], others)
         looked_at = (
             f"Remarks on the data are of {excerpt.n_samples} of the {n} samples, which stay in"
             " their file."
         )
-        return [looked_at, *data_remarks(excerpt), *of_copies]
+        return DataRemarks([looked_at, *data_remarks(excerpt), *of_copies], others)
 
     @property
     def scale_remarks(self) -> list[str]:

@@ -80,9 +80,10 @@ class StudyRecord:
     untrusted: Sequence[str] = field(default_factory=list)
     #: Names of the classes, those of all tasks, or of the labels; empty if they were not recorded.
     classes: Sequence[str] = field(default_factory=list)
-    #: Remarks on the data, as `raysel.study.inspection.remarks.data_remarks` made them at the
-    #: study's start.
+    #: Remarks on the data that give a reason to distrust the scores, made at the study's start.
     data_remarks: Sequence[str] = field(default_factory=list)
+    #: Those that do not; up to version 0.8 they stand among the others.
+    data_notes: Sequence[str] = field(default_factory=list)
     #: Absolute path at which each file of the configuration was found, by its key, e.g.
     #: ``"dataset.path"``, or ``"dataset.tasks.faces.path"`` for a task; empty if they were not
     #: recorded.

@@ -8,6 +8,7 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -115,7 +116,7 @@ def init_study(
     data = recognise(path, label, labels, mask)
     entries = _entries(data, target)
     study = Study.prepare(_config(_text(data, entries, target)))
-    data.doubts += map(first_line, study.data_remarks)
+    data.doubts += map(first_line, chain(*study.data_remarks))
     text = _text(data, entries, target)
     values = {entry.key: entry.value for entry in entries}
     findings = _findings(data) | {

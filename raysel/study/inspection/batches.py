@@ -31,14 +31,12 @@ _LEVEL = 0.01
 #: Weight of the loss where the mean square of a sample's values is 1: about that of a hard margin
 #: for many columns.
 _C = 10.0
-#: Words of the remark on a batch that is not told, which questions no score.
-UNTOLD = "does not clearly tell"
 
 
 def batch_remarks(
     preparation: Preparation | None, dataset: Dataset, plan: NestedPlan
-) -> Iterator[str]:
-    """Remark on how well each batch is told after the steps that take it out.
+) -> Iterator[tuple[str, bool]]:
+    """Remark on how well each batch is told after the steps that take it out, and say if it is.
 
     A linear SVM of the prepared columns predicts the batches of the held-out samples of the first
     outer fold's inner folds. No test sample of that fold is used.
@@ -98,23 +96,25 @@ def _predicted(
     return np.stack([batch[held_out], svm.predict(others @ learned.T / width)])
 
 
-def _remark(step: str, name: str, true: FloatArray, found: FloatArray, part: Preparation) -> str:
-    """Return the balanced accuracy of the predicted batches beside that of chance, and what to
-    do.
-    """
+def _remark(
+    step: str, name: str, true: FloatArray, found: FloatArray, part: Preparation
+) -> tuple[str, bool]:
+    """Return how well batches are told beside chance with what to do, and whether they are."""
     values, counts = np.unique(true, return_counts=True)
     k = len(values)
     score = recall_score(true, found, labels=values, average="macro", zero_division=0)
     error = np.sqrt(np.sum((k - 1) / counts)) / k**2  # of the mean of recalls that are 1 / k each
     scores = f"balanced accuracy {score:.2f}, {1 / k:.2f} by chance"
     if (score - 1 / k) / error <= norm.isf(_LEVEL):
-        return f"After {step}, a linear SVM {UNTOLD} {name} of held-out training samples: {scores}."
+        untold = f"After {step}, a linear SVM does not clearly tell {name} of held-out training"
+        return f"{untold} samples: {scores}.", False
     mend = f"compare with the ranking on other values by cv.groups: {name}"
     if step == "harmonise":
         mend = f"centre the columns by residualise with dataset.confounds: [{name}] instead"
     elif name not in (part.categories or {}):
         mend = f"put {{encode: {{}}, columns: [{name}]}} before it, which centres each value"
-    return (
+    told = (
         f"After {step}, a linear SVM still tells {name} of held-out training samples: {scores}."
         f" Features of {name} may rank high: {mend}."
     )
+    return told, True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from raysel.data.formats.recognition import names_of_places, names_weight, odd_c
 from raysel.data.whole_numbers import BEYOND_FLOATS
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.arrangement import arrangement_remark
-from raysel.study.inspection.batches import UNTOLD
 from raysel.study.inspection.copies import copy_remarks
 from raysel.study.inspection.dependence import order_remark, period_remark
 from raysel.study.inspection.leaks import Findings, inspect, leaking_columns
@@ -23,8 +23,6 @@ from raysel.study.inspection.quantity_columns import NearQuantity
 _SPREADS = 10.0
 #: Number of columns that a remark names.
 _NAMED = 3
-#: End of the remark on constant columns, which questions no score.
-_CONSTANT = "constant, which tells nothing of the label"
 #: What to make sure of for a column that tells the label.
 _KNOWN_BEFORE = "make sure that the values were known before the label"
 #: What is said of a column of a kind, and the verbs for several.
@@ -49,8 +47,17 @@ _OF_COLUMNS = {
 _SEVERAL = {"has": "have", "separates": "separate", "tells": "tell"}
 
 
+class DataRemarks(NamedTuple):
+    """Remarks on the data of a study."""
+
+    #: Those that give a reason to distrust the scores or the ranking, and so ask for an action.
+    questioning: list[str]
+    #: Those that do not: constant columns, batches that are not told after preparation.
+    others: list[str]
+
+
 def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
-    """Remark on what in a data set may make scores say less than they seem to."""
+    """Remark on what in a data set gives a reason to distrust scores or the ranking."""
     remarks = [f"{note[0].upper()}{note[1:]}" for note in dataset.notes if BEYOND_FLOATS in note]
     if dataset.groups is not None and len(np.unique(dataset.groups)) == dataset.n_samples:
         remarks.append(
@@ -85,11 +92,17 @@ def _where(part: Part) -> str:
     return "" if part.task is None else f"Task {part.task}: "
 
 
-def questions_scores(remark: str) -> bool:
-    """Whether a remark on the data gives a reason to distrust scores or the ranking, and so asks
-    for an action.
-    """
-    return _CONSTANT not in remark and UNTOLD not in remark
+def constant_remarks(dataset: Dataset) -> Iterator[str]:
+    """Remark on constant columns, which question no score."""
+    for part in parts(dataset):
+        columns = np.flatnonzero(_constant(part, dataset)).tolist()
+        if columns:
+            some = ", e.g. " if len(columns) > _NAMED else ": "
+            are = "is" if len(columns) == 1 else "are"
+            yield (
+                f"{_where(part)}{len(columns)} of {len(part.names)} columns {are} constant, which"
+                f" tells nothing of the label{some}{_names(part, columns)}."
+            )
 
 
 def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
@@ -162,13 +175,6 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
                 f" of {odd}: correct or empty them if it holds numbers."
             )
     yield from _by_name(part)
-    constant = np.flatnonzero(_constant(part, dataset)).tolist()
-    if constant:
-        some = ", e.g. " if len(constant) > _NAMED else ": "
-        are = (
-            f"{len(constant)} of {len(part.names)} columns {'is' if len(constant) == 1 else 'are'}"
-        )
-        yield f"{are} {_CONSTANT}{some}{_names(findings, constant)}."
 
 
 def _by_name(part: Part) -> Iterator[str]:
@@ -253,12 +259,12 @@ def _constant(part: Part, dataset: Dataset) -> np.ndarray:
     return dataset.constant[start : start + len(part.names)]
 
 
-def _names(findings: Findings, columns: Sequence[int]) -> str:
-    return ", ".join(findings.part.own_name(column) for column in columns[:_NAMED])
+def _names(part: Part, columns: Sequence[int]) -> str:
+    return ", ".join(part.own_name(column) for column in columns[:_NAMED])
 
 
 def _named(findings: Findings, columns: Sequence[int]) -> str:
-    names = _names(findings, columns)
+    names = _names(findings.part, columns)
     example = "e.g. " if len(columns) > _NAMED else ""
     return (
         f"Column '{names}'" if len(columns) == 1 else f"{len(columns)} columns ({example}{names})"

@@ -65,6 +65,6 @@ def test_only_a_study_that_ranks_by_permutation_says_so(importance):
     del raw["dataset"]["path"]
     labels = (OWN[:, 0] + RNG.normal(size=N) > 0).astype(np.int64)
     study = prepare_study(raw, X=np.column_stack([OWN, OWN[:, 0]]), y=labels)
-    assert any("permutation importance" in remark for remark in study.data_remarks) == bool(
-        importance
-    )
+    assert any(
+        "permutation importance" in remark for remark in study.data_remarks.questioning
+    ) == bool(importance)

@@ -19,7 +19,7 @@ from raysel.data.loading import load_dataset
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.leaks import inspect
 from raysel.study.inspection.parts import equal_rows, near_rows
-from raysel.study.inspection.remarks import data_remarks
+from raysel.study.inspection.remarks import constant_remarks, data_remarks
 
 WINE = load_dataset("wine")
 
@@ -162,8 +162,8 @@ def test_constant_columns_are_counted_in_each_task():
     y = np.arange(30) % 2
     first, second = rng.normal(size=(30, 6)), rng.normal(size=(30, 3))
     first[:, :5], second[:, 1] = 1.0, 2.0
-    remarks = data_remarks(join_tasks({"one": table(first, y), "two": table(second, y)}))
-    assert remarks == [
+    remarks = constant_remarks(join_tasks({"one": table(first, y), "two": table(second, y)}))
+    assert list(remarks) == [
         "Task one: 5 of 6 columns are constant, which tells nothing of the label, e.g. c0, c1, c2.",
         "Task two: 1 of 3 columns is constant, which tells nothing of the label: c1.",
     ]
