@@ -1,16 +1,14 @@
-"""Description of a study or a comparison before it runs."""
+"""Plan of a study or a comparison, described before it runs."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.base.registry import solver_capabilities
-from raysel.config import ComparisonConfig
 from raysel.config.schema import DatasetConfig, TaskConfig
 from raysel.core.arrays import IntArray
 from raysel.core.errors import DataError
@@ -24,8 +22,9 @@ from raysel.results.description import Preview
 from raysel.results.progress import counted, duration
 from raysel.results.remarks import STORAGE_REMEDY
 from raysel.results.texts import capitalized, positive_sentence
-from raysel.run.definition import Comparison, naming
+from raysel.run.course import OneStudy
 from raysel.run.launch import THIS_MACHINE, Nodes, Slots, slots
+from raysel.run.members import Comparison
 from raysel.study.cost import (
     RAY_SECONDS,
     CostEstimate,
@@ -42,69 +41,74 @@ from raysel.study.stored import StoredStudy
 _COLUMN, _LEAST, _WIDEST = 14, 30, 110
 #: Number of configurations that a note names.
 _NAMED = 3
+#: Largest number of quantities whose means are shown for each fold.
+_SHOWN_QUANTITIES = 3
 #: Settings that each member of a comparison has for itself.
 _OF_EACH = ("searched", "fixed")
 
 
 def describe(
-    comparison: Comparison, width: int | None = None, nodes: Nodes = None
+    planned: OneStudy | Comparison, width: int | None = None, nodes: Nodes = None
 ) -> Iterator[str]:
-    """Describe the data as understood, the methods, the folds with their class counts, the cost,
-    and what was noted.
-    """
-    first, plans = comparison.first, []
-    for label, study in comparison.studies.items():
-        with nullcontext() if comparison.is_study else naming(label):
-            plans.append(_planned(label, study, estimate_cost(study), nodes))
-    of_method = [*description.method_facts(first.config.to_dict()), *_positive_row(first)]
+    """Describe data, methods, folds with their class counts, cost, and what was noted."""
+    first, plans = planned.first, []
+    for label, study in planned.studies.items():
+        with planned.naming(label):
+            plans.append(_cost_of_member(label, study, estimate_cost(study), nodes))
+    method = [*description.method_facts(first.config.to_dict()), *_positive_row(first)]
     yield from section("data", _data_headline(first), _data_rows(first, nodes), width)
-    if comparison.is_study:
-        yield from section("method", _describe_method(first), of_method, width)
-    yield from _folds_section(first, width)
-    memory = _describe_memory(
-        max(shared_bytes(plan.study, plan.cost) for plan in plans),
-        max(
-            (plan.cost.fit_bytes for plan in plans if plan.cost.fit_bytes is not None), default=None
-        ),
-        max(
-            (n for plan in plans if (n := refit_bytes(plan.study, plan.cost)) is not None),
-            default=None,
-        ),
-    )
-    if isinstance(comparison.config, ComparisonConfig):
-        number = f"{len(plans)}, tested against {comparison.config.reference}"
-        rows = [row for plan in plans for row in _member_rows(plan, first)]
-        yield from section("members", number, rows, width)
-        shared = [(term, text) for term, text in of_method if term not in _OF_EACH]
-        yield from section(
-            "method", f"of {plans[0].label}, and of all others unless said", shared, width
-        )
-        yield from section("cost", _describe_total(plans), [("memory", f"at most {memory}")], width)
+    if isinstance(planned, Comparison):
+        yield from _folds_section(first, width)
+        yield from _members_sections(planned.config.reference, plans, method, width)
     else:
-        n_fits = plans[0].cost.n_fits
-        rows = [
-            ("trials", f"{first.n_trials}, {n_fits} fits in all"),
-            ("memory", memory),
-            *_executor_row(plans[0]),
-        ]
-        yield from section("cost", _describe_cost(plans[0]), rows, width)
+        yield from section("method", _describe_method(first), method, width)
+        yield from _folds_section(first, width)
+        yield from _cost_section(plans[0], width)
+    yield from notes_section(_notes_of_members(plans), width)
+
+
+def _cost_section(plan: _Cost, width: int | None) -> Iterator[str]:
+    """Describe what a single study costs."""
+    rows = [
+        ("trials", f"{plan.study.n_trials}, {plan.cost.n_fits} fits in all"),
+        ("memory", _describe_memory([plan])),
+        *_executor_row(plan),
+    ]
+    yield from section("cost", _describe_cost(plan), rows, width)
+
+
+def _members_sections(
+    reference: str | None,
+    plans: Sequence[_Cost],
+    method: Sequence[tuple[str, str]],
+    width: int | None,
+) -> Iterator[str]:
+    """Describe the members of a comparison, what their methods share, and what they cost."""
+    rows = [row for plan in plans for row in _member_rows(plan, plans[0].study)]
+    yield from section("members", f"{len(plans)}, tested against {reference}", rows, width)
+    shared = [(term, text) for term, text in method if term not in _OF_EACH]
+    whose = f"of {plans[0].label}, and of all others unless said"
+    yield from section("method", whose, shared, width)
+    memory = [("memory", f"at most {_describe_memory(plans)}")]
+    yield from section("cost", _describe_total(plans), memory, width)
+
+
+def _notes_of_members(plans: Sequence[_Cost]) -> list[str]:
+    """Return what was noted, with the members that it is noted of where not of all."""
+    first = plans[0].study
     whose: dict[str, list[str]] = {}
     for plan in plans:
         known = first.data_remarks if plan.study.dataset is first.dataset else None
         for note in (*map(joined_lines, notes(plan.study, known)), *_failure_note(plan.cost)):
             whose.setdefault(note, []).append(plan.label)
-    of_some = {
-        note: f" ({', '.join(labels)})" * (len(labels) < len(plans))
-        for note, labels in whose.items()
-    }
-    yield from notes_section([f"{note}{labels}" for note, labels in of_some.items()], width)
+    told = []
+    for note, labels in whose.items():
+        of_all = len(labels) == len(plans)
+        told.append(note if of_all else f"{note} ({', '.join(labels)})")
+    return told
 
 
-#: Largest number of quantities whose means are shown for each fold.
-_SHOWN_QUANTITIES = 3
-
-
-class _Planned(NamedTuple):
+class _Cost(NamedTuple):
     """Study with its cost on the slots that it would run in."""
 
     label: str
@@ -120,12 +124,12 @@ class _Planned(NamedTuple):
         return self.cost.end_seconds + (RAY_SECONDS if self.study.executor == "ray" else 0.0)
 
 
-def _planned(label: str, study: Study, cost: CostEstimate, nodes: Nodes) -> _Planned:
+def _cost_of_member(label: str, study: Study, cost: CostEstimate, nodes: Nodes) -> _Cost:
     study = with_executor(study, cost) if nodes is None else study
-    return _Planned(label, study, cost, slots(study, nodes))
+    return _Cost(label, study, cost, slots(study, nodes))
 
 
-def _executor_row(plan: _Planned) -> Iterator[tuple[str, str]]:
+def _executor_row(plan: _Cost) -> Iterator[tuple[str, str]]:
     """Say what ``search.executor`` auto stands for on this machine."""
     if plan.places.where == THIS_MACHINE and (sentence := executor_sentence(plan.study, plan.cost)):
         yield "executor", sentence
@@ -142,7 +146,7 @@ def _positive_row(study: Study) -> Iterator[tuple[str, str]]:
         yield "positive", positive
 
 
-def _member_rows(plan: _Planned, first: Study) -> Iterator[tuple[str, str]]:
+def _member_rows(plan: _Cost, first: Study) -> Iterator[tuple[str, str]]:
     """Describe the method and the cost of a member, and the settings in which it differs from
     the first member.
     """
@@ -159,7 +163,7 @@ def _member_rows(plan: _Planned, first: Study) -> Iterator[tuple[str, str]]:
     yield from (("", text) for _, text in _executor_row(plan))
 
 
-def _describe_total(plans: Sequence[_Planned]) -> str:
+def _describe_total(plans: Sequence[_Cost]) -> str:
     """Time and number of fits of a comparison, which starts Ray and writes its results once."""
     fixed = max(plan.fixed_seconds for plan in plans)
     seconds = sum((plan.cost.seconds or 0.0) / plan.places.n for plan in plans) + fixed
@@ -302,54 +306,47 @@ def shared_bytes(study: Study, cost: CostEstimate) -> int:
     return study.dataset.X.nbytes + round(kept)
 
 
-def _describe_memory(shared: int, fit: int | None, refit: int | None) -> str:
-    """Return the bytes that all workers share, and those of a fit and a refit beside them, if
-    known, as text.
-    """
+def _describe_memory(plans: Sequence[_Cost]) -> str:
+    """Return the largest memory that workers share, and that of a fit and a refit, if known."""
+    shared = max(shared_bytes(plan.study, plan.cost) for plan in plans)
+    fits = filter(None, (plan.cost.fit_bytes for plan in plans))
+    refits = filter(None, (refit_bytes(plan.study, plan.cost) for plan in plans))
     text = f"{shared / 2**20:.0f} MiB shared by all workers"
-    if fit is not None:
+    if fit := max(fits, default=None):
         text += f", and up to {fit / 2**20:.0f} MiB for each fit that runs at once"
-    if refit is not None:
+    if refit := max(refits, default=None):
         text += f", {refit / 2**20:.0f} MiB for the refit of a winner"
     return text
 
 
+def announce_members(comparison: Comparison, path: Path) -> str:
+    """Say what is about to run: how many members, on which data, in which directory."""
+    what = f"{len(comparison.studies)} members on {_short_data(comparison.first)}"
+    return f"{comparison.config.name}: {what} -> {shown_place(path)}"
+
+
 def announce(
-    comparison: Comparison,
+    study: Study,
     path: Path,
     stored: StoredStudy | None,
     width: int | None = None,
     nodes: Nodes = None,
     cost: CostEstimate | None = None,
 ) -> Iterator[str]:
-    """Describe what is about to run: configurations or members, directory, and the notes and the
-    cost of a study.
-    """
-    study, data = comparison.first, comparison.first.dataset
-    size = f"{data.name} ({data.n_samples} x {data.n_features - data.layout.n_beside})"
-    if not comparison.is_study:
-        yield (
-            f"{comparison.config.name}: {len(comparison.studies)} members on {size} ->"
-            f" {shown_place(path)}"
-        )
-        return
-    where = " on each outer fold" if study.config.search.adaptive else ""
-    inner = (
-        study.n_inner // len(study.plan.folds) if study.config.search.adaptive else study.n_inner
-    )
-    tried = (
-        f"{counted(study.n_configurations, 'configuration')}{where} x {counted(inner, 'inner fit')}"
-    )
-    yield from _in_columns(
-        "", f"{study.config.name}: {tried} on {size} -> {shown_place(path)}", 0, width
-    )
+    """Describe a study that is about to run: configurations, directory, notes and cost."""
+    n_inner, where = study.n_inner, ""
+    if study.config.search.adaptive:
+        n_inner, where = n_inner // len(study.plan.folds), " on each outer fold"
+    tried = f"{counted(study.n_configurations, 'configuration')}{where}"
+    each = f"{counted(n_inner, 'inner fit')} on {_short_data(study)}"
+    text = f"{study.config.name}: {tried} x {each} -> {shown_place(path)}"
+    yield from _in_columns("", text, 0, width)
+    n_done = stored.n_trials if stored else 0
     if stored:
-        yield (
-            f"{stored.n_trials} of {counted(study.n_trials, 'trial')}"
-            f" {'is' if study.n_trials == 1 else 'are'} done"
-        )
-    cost = cost or estimate_cost(study, stored.n_trials if stored else 0)
-    plan = _planned(study.config.name, study, cost, nodes)
+        verb = "is" if study.n_trials == 1 else "are"
+        yield f"{n_done} of {counted(study.n_trials, 'trial')} {verb} done"
+    cost = cost or estimate_cost(study, n_done)
+    plan = _cost_of_member(study.config.name, study, cost, nodes)
     for note in (*map(first_line, notes(study)), *_failure_note(cost)):
         yield from _in_columns("note", note, 10, width)
     yield from _in_columns("", _short_cost(plan), 0, width)
@@ -357,7 +354,12 @@ def announce(
         yield from _in_columns("", sentence, 0, width)
 
 
-def _short_cost(plan: _Planned) -> str:
+def _short_data(study: Study) -> str:
+    data = study.dataset
+    return f"{data.name} ({data.n_samples} x {data.n_features - data.layout.n_beside})"
+
+
+def _short_cost(plan: _Cost) -> str:
     """Return how long a study takes in one sentence, without what the dry run tells of it."""
     cost, places = plan.cost, plan.places
     time = capitalized(_describe_time(cost, places, plan.fixed_seconds))
@@ -366,7 +368,7 @@ def _short_cost(plan: _Planned) -> str:
     return f"{time}{quiet}: {cost.n_fits} fits {on}."
 
 
-def _describe_cost(plan: _Planned) -> str:
+def _describe_cost(plan: _Cost) -> str:
     cost, places = plan.cost, plan.places
     fixed = f"{duration(plan.fixed_seconds)} to start and to write the results"
     on = f"on the {counted(places.n, 'slot')} of {places.where}"

@@ -17,7 +17,7 @@ from rich.console import Console
 from raysel.base.registry import imports_code
 from raysel.cli.commands import BUILTIN
 from raysel.cli.compare import print_comparison, print_comparison_files
-from raysel.cli.plan import announce, describe
+from raysel.cli.plan import announce, announce_members, describe
 from raysel.cli.reference import print_references
 from raysel.cli.summary import print_answer, print_files, print_path
 from raysel.config import is_comparison, load_comparison
@@ -29,10 +29,13 @@ from raysel.core.printing import Terminal, last_words
 from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import opened_at, running_at, shown_place
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt, was_terminated
+from raysel.results.comparison.result import ComparisonResult
 from raysel.results.progress import ProgressLine, counted
-from raysel.run import course, members
-from raysel.run.definition import Comparison, prepare
-from raysel.run.launch import check_resources, joined, output_directory, working_folder
+from raysel.results.result import StudyResult
+from raysel.run import course
+from raysel.run.course import OneStudy
+from raysel.run.launch import joined, output_directory, working_folder
+from raysel.run.members import Comparison, state_of
 from raysel.run.options import RunOptions
 from raysel.run.recording import mlflow_uri
 from raysel.study.cost import estimate_cost, with_executor
@@ -76,22 +79,25 @@ def run(arguments: Namespace) -> int:
 
 
 def _course(arguments: Namespace, places: ExitStack, console: Console, out: Terminal) -> int:
-    """Run a study or a comparison in a folder of this machine, which is copied to a URI
-    meanwhile.
-    """
+    """Run what is asked for in a folder of this machine, which is copied to a URI meanwhile."""
     path: Path | None = None
-    options = RunOptions(arguments.address, arguments.allow_mixed_versions, [ProgressLine(out)])
+    options = RunOptions(
+        arguments.address,
+        arguments.allow_mixed_versions,
+        [ProgressLine(out)],
+        partial(print_answer, out=out, verbose=arguments.verbose, noted=True),
+    )
     try:
-        comparison, directory = _prepared(arguments)
+        planned, directory = _prepared(arguments)
         if arguments.dry_run:
-            return _describe(arguments, comparison, out)
-        if comparison.is_study:
-            directory = directory or _offer(comparison.first, arguments.output, out)
-            check_resources(comparison.first, arguments.address)
-        place = directory.path if directory else output_directory(comparison, arguments.output)
+            return _describe(planned, options, arguments.output, out)
+        if isinstance(planned, OneStudy):
+            directory = directory or _offer(planned.first, arguments.output, out)
+        planned.check_resources(options)
+        place = directory.path if directory else output_directory(planned.config, arguments.output)
         path = places.enter_context(working_folder(place, options, new=True))
         places.enter_context(last_words(partial(_kept, arguments, path)))
-        result = _compute(arguments, comparison, directory, path, options, out)
+        result = _compute(planned, directory, path, options, out)
     except KeyboardInterrupt:
         console.print(f"stopped. {_kept(arguments, path)}")
         raise
@@ -102,17 +108,7 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Term
         if stopped or isinstance(error.__cause__, OSError):  # e.g. a full disk
             error.add_note(_kept(arguments, path))
         raise
-    failed: list[MemberEntry] = []
-    if comparison.is_study:
-        print_files(result, out)
-    else:
-        print_comparison(result, out)
-        print_comparison_files(StudyDirectory(path), out)
-        failed = [
-            entry
-            for entry in ComparisonRecord.read(StudyDirectory(path)).members
-            if entry.error is not None
-        ]
+    failed = _print_result(result, StudyDirectory(path), out)
     if arguments.quiet:
         print_path(shown_place(path), Terminal())
     for entry in failed:
@@ -120,18 +116,37 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Term
     return 1 if failed else 0
 
 
-def _describe(arguments: Namespace, comparison: Comparison, out: Console) -> int:
+def _print_result(
+    result: StudyResult | ComparisonResult, directory: StudyDirectory, out: Console
+) -> list[MemberEntry]:
+    """Print a result and where its files are, and return the members that failed."""
+    if isinstance(result, StudyResult):
+        print_files(result, out)
+        return []
+    print_comparison(result, out)
+    print_comparison_files(directory, out)
+    entries = ComparisonRecord.read(directory).members
+    return [entry for entry in entries if entry.error is not None]
+
+
+def _describe(
+    planned: OneStudy | Comparison, options: RunOptions, output: str | None, out: Console
+) -> int:
     """Print the plan, draw the data, and compute nothing."""
-    config = comparison.first.config
+    config = planned.first.config
     course.check_upload(config, mlflow_uri(config))
-    studies, mixed = list(comparison.studies.values()), arguments.allow_mixed_versions
-    with joined(studies, RunOptions(arguments.address, mixed)) as nodes:
-        for line in describe(comparison, out.width if out.is_terminal else None, nodes):
+    with joined(list(planned.studies.values()), options) as nodes:
+        for line in describe(planned, _width(out), nodes):
             out.print(line)
     for doubt in course.upload_doubts(mlflow_uri(config)) if config.tracking.mlflow else ():
         out.print(f"{'to check':<14}{doubt}")
-    _show_preview(comparison.first, arguments.output, out)
+    _show_preview(planned.first, output, out)
     return 0
+
+
+def _width(out: Console) -> int | None:
+    """Return the width at which lines are wrapped; None where they are not."""
+    return out.width if out.is_terminal else None
 
 
 def _show_preview(study: Study, folder: str | None, out: Console) -> None:
@@ -157,34 +172,31 @@ def _show_preview(study: Study, folder: str | None, out: Console) -> None:
 
 
 def _compute(
-    arguments: Namespace,
-    comparison: Comparison,
+    planned: OneStudy | Comparison,
     directory: StudyDirectory | None,
     path: Path,
     options: RunOptions,
     out: Console,
-) -> Any:
+) -> StudyResult | ComparisonResult:
     """Say what runs, and run it, or resume it in its directory; return the result."""
-    show = partial(print_answer, out=out, verbose=arguments.verbose, noted=True)
-    with ExitStack() as stack:
-        stored, nodes, cost = None, None, None
-        if comparison.is_study:
-            stored = StoredStudy.read(directory) if directory else None
-            nodes = stack.enter_context(joined([comparison.first], options))
-            course.check_directory(comparison.first, path, stored)
-            if nodes is None and comparison.first.config.search.executor == "auto":
-                cost = estimate_cost(comparison.first, stored.n_trials if stored else 0)
-                comparison = Comparison.of_study(with_executor(comparison.first, cost))
-        for line in announce(
-            comparison, path, stored, out.width if out.is_terminal else None, nodes, cost
-        ):
+    if isinstance(planned, Comparison):
+        out.print(announce_members(planned, path))
+        return planned.resume(directory, options) if directory else planned.run(path, options)
+    study, stored, cost = planned.first, None, None
+    if directory:
+        stored = StoredStudy.read(directory)
+    with joined([study], options) as nodes:
+        course.check_directory(study, path, stored)
+        if nodes is None and study.config.search.executor == "auto":
+            cost = estimate_cost(study, stored.n_trials if stored else 0)
+            study = with_executor(study, cost)
+        for line in announce(study, path, stored, _width(out), nodes, cost):
             out.print(line)
-        if directory:
-            return members.resume(comparison, directory, options, show)
-        return members.run(comparison, path, options, show)
+        planned = OneStudy.of(study)
+        return planned.resume(directory, options) if directory else planned.run(path, options)
 
 
-def _prepared(arguments: Namespace) -> tuple[Comparison, StudyDirectory | None]:
+def _prepared(arguments: Namespace) -> tuple[OneStudy | Comparison, StudyDirectory | None]:
     """Return what is to run, and the directory that is resumed."""
     directory = StudyDirectory(result_path(arguments.resume)) if arguments.resume else None
     if directory and not arguments.config and not directory.config.exists():
@@ -201,8 +213,11 @@ def _prepared(arguments: Namespace) -> tuple[Comparison, StudyDirectory | None]:
             f"{directory.path} holds a comparison, and {arguments.config} is the configuration of"
             " one study; give one with `compare`, or none to resume with that in the directory."
         )
-    config = arguments.config or (None if directory else BUILTIN)
-    return prepare(config, arguments.set, compared=compared, resumed=directory), directory
+    kind: type[OneStudy | Comparison] = Comparison if compared else OneStudy
+    if directory:
+        kind.read(directory)  # refuses what is of another kind
+        return kind.prepare(arguments.config, arguments.set, resumed=directory), directory
+    return kind.prepare(arguments.config or BUILTIN, arguments.set), None
 
 
 def _open_places(arguments: Namespace, places: ExitStack, out: Console) -> None:
@@ -361,7 +376,7 @@ def _names(config: Mapping[str, Any]) -> list[str]:
 
 def _state(member: StudyDirectory) -> StoredStudy | None:
     try:
-        return members.state_of(member)
+        return state_of(member)
     except DirectoryError:  # the resume says so
         return None
 

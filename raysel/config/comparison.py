@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -49,6 +49,7 @@ _PLACES = ("output", "path", "labels", "mask", "background")
 _LONGEST_LABEL, _LONGEST_NAME = 60, 100
 
 
+@final
 class ComparisonConfig(BaseModel):
     """One comparison of several methods, each an ordinary study on the same samples and folds.
 

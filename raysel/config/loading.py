@@ -8,7 +8,7 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
@@ -31,14 +31,13 @@ from raysel.core.errors import ConfigError, suggestion
 #: is read already.
 Source: TypeAlias = str | Path | Mapping[str, Any] | StudyConfig | ComparisonConfig
 Overrides: TypeAlias = Mapping[str, Any] | Iterable[str]
+#: Either kind of configuration, where the same one is returned.
+ConfigT = TypeVar("ConfigT", StudyConfig, ComparisonConfig)
 
-_WRONG_KIND = {
-    False: (
-        "`compare` makes this the configuration of a comparison, not of one study; use"
-        " run_comparison."
-    ),
-    True: "`compare`, which names the members of a comparison, is missing; use run_study.",
-}
+_IS_COMPARISON = (
+    "`compare` makes this the configuration of a comparison, not of one study; use run_comparison."
+)
+_IS_STUDY = "`compare`, which names the members of a comparison, is missing; use run_study."
 
 
 def builtin_configs() -> dict[str, Path]:
@@ -51,39 +50,24 @@ def builtin_configs() -> dict[str, Path]:
     return {}
 
 
-def load(
-    source: Source,
-    overrides: Overrides = (),
-    *,
-    own_data: bool = False,
-    compared: bool | None = None,
-) -> Any:
-    """Read, override and validate the configuration of a study or of a comparison; of one kind,
-    if it is given.
-    """
-    raw, origin = read_raw(source, overrides, own_data=own_data)
-    holds_members = raw.get("compare") is not None
-    if compared not in (None, holds_members):
-        raise ConfigError(f"{origin}: {_WRONG_KIND[holds_members is False]}")
-    if not holds_members:
-        return config_from_dict(raw, origin)
-    return _comparison_from_dict(raw, origin, source)
-
-
 def load_config(
     source: Source, overrides: Overrides = (), *, own_data: bool = False
 ) -> StudyConfig:
     """Read, override and validate a study's configuration."""
-    config: StudyConfig = load(source, overrides, own_data=own_data, compared=False)
-    return config
+    raw, origin = read_raw(source, overrides, own_data=own_data)
+    if raw.get("compare") is not None:
+        raise ConfigError(f"{origin}: {_IS_COMPARISON}")
+    return config_from_dict(raw, origin)
 
 
 def load_comparison(
     source: Source, overrides: Overrides = (), *, own_data: bool = False
 ) -> ComparisonConfig:
     """Read, override and validate the configuration of a comparison and of each of its members."""
-    config: ComparisonConfig = load(source, overrides, own_data=own_data, compared=True)
-    return config
+    raw, origin = read_raw(source, overrides, own_data=own_data)
+    if raw.get("compare") is None:
+        raise ConfigError(f"{origin}: {_IS_STUDY}")
+    return _comparison_from_dict(raw, origin, source)
 
 
 def is_comparison(source: Source, overrides: Overrides = ()) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, final
 
 from pydantic import (
     AfterValidator,
@@ -647,6 +647,7 @@ _DEFAULTS = {
 }
 
 
+@final
 class StudyConfig(_Section):
     """One study: data, solver, evaluation, cross-validation, search, tracking."""
 

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from raysel.config import ComparisonConfig, StudyConfig
-from raysel.config.loading import Overrides
+from raysel.config.loading import ConfigT, Overrides
 from raysel.core.errors import DirectoryError
 from raysel.core.storage.working_copy import fetched, shown_place
 from raysel.data.dataset import Dataset
 from raysel.results.comparison.result import ComparisonResult
 from raysel.results.result import StudyResult
-from raysel.run import members
-from raysel.run.definition import Comparison, prepare
+from raysel.run.course import OneStudy
+from raysel.run.definition import Planned, ResultT
 from raysel.run.launch import output_directory, working_folder
+from raysel.run.members import Comparison
 from raysel.run.options import RunOptions
 from raysel.study.definition import Study
 from raysel.study.inputs import OwnData
-from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import ComparisonRecord, StudyDirectory
 from raysel.tracking.log import Listener
 
@@ -114,7 +114,8 @@ def run_study(
     """
     own = OwnData(X, y, label, groups, data)
     options = RunOptions.of(address, allow_mixed_versions, progress)
-    return _run(config, overrides, own, output, options, compared=False)
+    planned = OneStudy.prepare(config, overrides, own=own)
+    return _run(planned, output, options)
 
 
 def resume_study(
@@ -166,7 +167,7 @@ def resume_study(
     >>> study = resume_study(study.path, overrides=more)  # doctest: +SKIP
     """
     options = RunOptions.of(address, allow_mixed_versions, progress)
-    return _resume(path, config, overrides, options, compared=False)
+    return _resume(OneStudy, path, config, overrides, options)
 
 
 def open_study(path: str | Path, *, trust: bool = False) -> StudyResult:
@@ -301,7 +302,8 @@ def run_comparison(
     """
     own = OwnData(X, y, label, groups, data)
     options = RunOptions.of(address, allow_mixed_versions, progress)
-    return _run(config, overrides, own, output, options, compared=True)
+    planned = Comparison.prepare(config, overrides, own=own)
+    return _run(planned, output, options)
 
 
 def resume_comparison(
@@ -351,7 +353,7 @@ def resume_comparison(
     >>> resume_comparison("raysel-studies/digits-compare-20261122")  # doctest: +SKIP
     """
     options = RunOptions.of(address, allow_mixed_versions, progress)
-    return _resume(path, config, overrides, options, compared=True)
+    return _resume(Comparison, path, config, overrides, options)
 
 
 def prepare_study(
@@ -370,9 +372,7 @@ def prepare_study(
     other.
     """
     own = OwnData(X, y, label, groups, data)
-    return prepare(
-        config, overrides, compared=False, own=own, resumed=resumed, tracked=tracked
-    ).first
+    return OneStudy.prepare(config, overrides, own=own, resumed=resumed, tracked=tracked).first
 
 
 def prepare_comparison(
@@ -387,38 +387,27 @@ def prepare_comparison(
     resumed: StudyDirectory | None = None,
 ) -> Comparison:
     """Load a comparison's data, draw its folds, and check every member."""
-    return prepare(
-        config, overrides, compared=True, own=OwnData(X, y, label, groups, data), resumed=resumed
-    )
+    own = OwnData(X, y, label, groups, data)
+    return Comparison.prepare(config, overrides, own=own, resumed=resumed)
 
 
 def _run(
-    config: Any,
-    overrides: Overrides,
-    own: OwnData,
-    output: str | Path | None,
-    options: RunOptions,
-    *,
-    compared: bool,
-) -> Any:
-    """Run a study or a comparison in a new directory."""
-    comparison = prepare(config, overrides, own=own, compared=compared)
-    with working_folder(output_directory(comparison, output), options, new=True) as folder:
-        return members.run(comparison, folder, options)
+    planned: Planned[ConfigT, ResultT], output: str | Path | None, options: RunOptions
+) -> ResultT:
+    """Run what is planned in a new directory."""
+    with working_folder(output_directory(planned.config, output), options, new=True) as folder:
+        return planned.run(folder, options)
 
 
 def _resume(
+    kind: type[Planned[ConfigT, ResultT]],
     path: str | Path,
     config: Any,
     overrides: Overrides,
     options: RunOptions,
-    *,
-    compared: bool,
-) -> Any:
+) -> ResultT:
     """Resume what is in a directory."""
     with working_folder(path, options, new=False) as folder:
         directory = StudyDirectory(folder)
-        if not compared:
-            StoredStudy.read(directory)  # refuses what is no study
-        comparison = prepare(config, overrides, resumed=directory, compared=compared)
-        return members.resume(comparison, directory, options)
+        kind.read(directory)  # refuses what is of another kind
+        return kind.prepare(config, overrides, resumed=directory).resume(directory, options)

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
 from raysel.base.models import save_model
-from raysel.config import ComparisonConfig, StudyConfig, dump_config
-from raysel.core.errors import DataError, DirectoryError, RayselError, StudyError
+from raysel.config import ComparisonConfig, StudyConfig, dump_config, load_config
+from raysel.config.loading import Overrides, Source
+from raysel.core.errors import ConfigError, DataError, DirectoryError, RayselError, StudyError
 from raysel.core.files import remove_results, write_result, write_text_atomically
 from raysel.core.machine import now
 from raysel.core.trust import hash_file, key_problem
@@ -36,6 +37,9 @@ from raysel.results.description import Preview
 from raysel.results.export import export_result
 from raysel.results.result import StudyResult
 from raysel.results.tables import trace_table
+from raysel.run.definition import Planned
+from raysel.run.launch import make_executor, with_known_executor
+from raysel.run.options import DEFAULTS, RunOptions, ShowResult
 from raysel.run.recording import end_record, mlflow_uri, resumed_record, study_record
 from raysel.run.steps import noise_record, search, winners
 from raysel.study.background import write_image, write_mean_sample
@@ -61,8 +65,55 @@ _N_EXAMPLES = 3
 #: Function that starts the upload of a study's journal to MLflow.
 StartUpload: TypeAlias = Callable[[StudyDirectory], Upload]
 UploadT = TypeVar("UploadT", bound=Upload)
-#: Function that shows the result once all its files are written, before the upload ends.
-ShowResult: TypeAlias = Callable[[StudyResult], None]
+
+
+class OneStudy(Planned[StudyConfig, StudyResult]):
+    """A single study, whose files lie in the directory itself."""
+
+    what = "study"
+
+    @classmethod
+    def of(cls, study: Study) -> Self:
+        """Plan a study that is checked already."""
+        return cls(study.config, {study.config.name: study}, {study.config.name: "."})
+
+    @classmethod
+    def of_prepared(cls, planned: Study | Planned[Any, Any]) -> Self:
+        """Plan a study that was prepared."""
+        if not isinstance(planned, Study):
+            raise ConfigError("a prepared comparison is run by run_comparison.")
+        return cls.of(planned)
+
+    @classmethod
+    def of_config(
+        cls, config: StudyConfig, resumed: StudyDirectory | None = None, own: Dataset | None = None
+    ) -> Self:
+        """Load the data, draw the folds, and check everything."""
+        return cls.of(Study.prepare(config, resumed.plan if resumed else None, own=own))
+
+    @staticmethod
+    def load(source: Source, overrides: Overrides = (), *, own_data: bool = False) -> StudyConfig:
+        """Read, override and validate a study's configuration."""
+        return load_config(source, overrides, own_data=own_data)
+
+    @staticmethod
+    def read(directory: StudyDirectory) -> StoredStudy:
+        """Read the study in a directory."""
+        return StoredStudy.read(directory)
+
+    def run(self, path: Path, options: RunOptions = DEFAULTS) -> StudyResult:
+        """Run the study in a new directory."""
+        self.check_resources(options)
+        study = with_known_executor(self.first, options)
+        executor = make_executor(study, options)
+        return run(study, path, executor, options.listeners, show=options.show)
+
+    def resume(self, directory: StudyDirectory, options: RunOptions = DEFAULTS) -> StudyResult:
+        """Resume the study in its directory."""
+        self.check_resources(options)
+        study = with_known_executor(self.first, options, lambda: self.read(directory).n_trials)
+        executor = make_executor(study, options)
+        return resume(study, directory, executor, options.listeners, show=options.show)
 
 
 def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> None:

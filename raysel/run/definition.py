@@ -1,31 +1,25 @@
-"""Definition of what runs: one study, or the members of a comparison on the same folds; checked
-before it computes.
-"""
+"""Definition of what runs: one study, or several on the same folds; checked before it computes."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Generic, Self, TypeVar
 
-from raysel.base.registry import solver_capabilities
-from raysel.config import (
-    ComparisonConfig,
-    StudyConfig,
-    load,
-    load_comparison,
-    member_folders,
-    names_data,
-)
-from raysel.config.loading import Overrides, Source
+from raysel.config import StudyConfig, names_data
+from raysel.config.loading import ConfigT, Overrides, Source
 from raysel.config.plain_data import OWN_DATA
 from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.data.dataset import Dataset
+from raysel.run.launch import check_resources
+from raysel.run.options import DEFAULTS, RunOptions
 from raysel.study.checks import imported_code
 from raysel.study.definition import Study
 from raysel.study.inputs import OwnData, found_path, with_data_at
-from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
+from raysel.tracking.directory import ComparisonRecord, StudyDirectory
 from raysel.tracking.journal import last_study
 from raysel.tracking.places import (
     absolute_uri,
@@ -35,185 +29,166 @@ from raysel.tracking.places import (
     names_in_mlflow,
 )
 
+ResultT = TypeVar("ResultT")
+
 
 @dataclass(frozen=True)
-class Comparison:
-    """Studies that run on the same folds; a single study is a comparison of one member."""
+class Planned(ABC, Generic[ConfigT, ResultT]):
+    """Members that run on the same folds, one after the other; a single study is the only one."""
 
-    config: StudyConfig | ComparisonConfig
-    #: Studies by label; a single one by its name.
+    #: What it is called in sentences.
+    what: ClassVar[str]
+
+    config: ConfigT
+    #: Study of each member, by its label.
     studies: Mapping[str, Study]
-    #: Folder of each member in the directory; "." for a single study.
+    #: Folder of each member in the directory, by its label.
     folders: Mapping[str, str]
-
-    @classmethod
-    def of_study(cls, study: Study) -> Comparison:
-        """Return the comparison that a single study is."""
-        return cls(study.config, {study.config.name: study}, {study.config.name: "."})
-
-    @classmethod
-    def prepare(
-        cls,
-        config: StudyConfig | ComparisonConfig,
-        resumed: StudyDirectory | None = None,
-        own: Dataset | None = None,
-    ) -> Comparison:
-        """Load the data, draw the folds once for all members, and check every member."""
-        plan = resumed.plan if resumed else None
-        if isinstance(config, StudyConfig):
-            return cls.of_study(Study.prepare(config, plan, own=own))
-        known = (
-            {entry.label: entry.folder for entry in ComparisonRecord.read(resumed).members}
-            if resumed
-            else {}
-        )
-        if gone := [label for label in known if label not in config.compare]:
-            raise DirectoryError(
-                f"the member {gone[0]!r} of the comparison to resume is not in the configuration;"
-                " add it to `compare`, or start a new comparison in another directory."
-            )
-        folders = member_folders(list(config.compare), known)
-        studies: dict[str, Study] = {}
-        for label, folder in folders.items():
-            member = config.study(label, folder)
-            # The folds and, if there is a study that reads them, the data of an earlier member are
-            # shared.
-            alike = (study for study in studies.values() if study.reads_alike(member))
-            like = next(alike, next(iter(studies.values()), None))
-            with naming(label):
-                studies[label] = Study.prepare(member, plan, like, own)
-        raw = config.to_dict()
-        first = next(iter(studies.values()))
-        raw["dataset"] = {"scaling": first.dataset.layout.default_scaling, **raw["dataset"]}
-        return cls(load_comparison(raw), studies, folders)
-
-    @property
-    def is_study(self) -> bool:
-        """Whether this is a single study, whose files lie in the directory itself."""
-        return isinstance(self.config, StudyConfig)
 
     @property
     def first(self) -> Study:
         """Study of the first member."""
         return next(iter(self.studies.values()))
 
-    def with_data_at(self, path: Path) -> Comparison:
-        """Return the comparison whose own data, if it has any, are read from a file."""
-        if self.first.own is None:
-            return self
-        studies = {label: study.with_data_at(path) for label, study in self.studies.items()}
-        return Comparison(
-            with_data_at(path.absolute(), self.config, written=False), studies, self.folders
-        )
+    @classmethod
+    def prepare(
+        cls,
+        config: Source | Study | Planned[ConfigT, ResultT] | None,
+        overrides: Overrides = (),
+        *,
+        own: OwnData | None = None,
+        resumed: StudyDirectory | None = None,
+        tracked: bool = True,
+    ) -> Self:
+        """Load a configuration with its data, draw the folds, and check every member.
 
-    def record(self, *, id_: str, uri: str, started: float) -> ComparisonRecord:
-        """Return the list of the members of a comparison, none of which has failed."""
-        if isinstance(self.config, StudyConfig):
-            raise TypeError("a single study has no list of members")
-        members = tuple(
-            _entry(label, self.folders[label], study) for label, study in self.studies.items()
-        )
-        config = self.config
-        reference = config.reference or members[0].label
-        return ComparisonRecord(
-            id=id_,
-            name=config.name,
-            reference=reference,
-            experiment=config.experiment,
-            uri=uri,
-            started=started,
-            members=members,
-        )
+        What is prepared already is returned as it is.
+        """
+        if isinstance(config, Study | Planned):
+            return cls._prepared(config, overrides, own)
+        if resumed is None:
+            return cls._new(config, overrides, own)
+        if own:
+            raise ConfigError(
+                f"{resumed.path} holds the data of the {cls.what} to resume; give none."
+            )
+        return cls._resumed(config, overrides, resumed, tracked=tracked)
 
-
-def prepare(
-    config: Source | Study | Comparison | None,
-    overrides: Overrides = (),
-    *,
-    compared: bool,
-    own: OwnData | None = None,
-    resumed: StudyDirectory | None = None,
-    tracked: bool = True,
-) -> Comparison:
-    """Load a study, or a comparison if it is to be ``compared``, with its data, draw the folds, and
-    check all.
-
-    One that is prepared is returned as it is.
-    """
-    what = "comparison" if compared else "study"
-    if isinstance(config, Study | Comparison):
+    @classmethod
+    def _prepared(
+        cls,
+        planned: Study | Planned[ConfigT, ResultT],
+        overrides: Overrides,
+        own: OwnData | None,
+    ) -> Self:
+        """Return what was prepared before, which takes neither data nor overrides."""
         if own or overrides:
             given = "has its data; give the samples" if own else "takes no overrides; give them"
-            raise ConfigError(f"a prepared {what} {given} to prepare_{what}.")
-        return Comparison.of_study(config) if isinstance(config, Study) else config
-    if own and resumed is not None:
-        raise ConfigError(f"{resumed.path} holds the data of the {what} to resume; give none.")
-    if resumed is None:
+            raise ConfigError(f"a prepared {cls.what} {given} to prepare_{cls.what}.")
+        return cls.of_prepared(planned)
+
+    @classmethod
+    def _new(cls, config: Source | None, overrides: Overrides, own: OwnData | None) -> Self:
         if config is None:
             raise ConfigError(
-                f"config=None: give a path, the name of a built-in {what} or a mapping."
+                f"config=None: give a path, the name of a built-in {cls.what} or a mapping."
             )
-        loaded = load(config, overrides, own_data=bool(own), compared=compared)
+        loaded = cls.load(config, overrides, own_data=bool(own))
         if not own:
-            return Comparison.prepare(loaded)
+            return cls.of_config(loaded)
         first = next(iter(loaded.members.values()))
-        return Comparison.prepare(
-            with_data_at(OWN_DATA, loaded), own=own.dataset(first.dataset, first.cv.groups)
-        )
-    loaded = _resumed_config(config, overrides, resumed, compared=compared, tracked=tracked)
-    try:
-        return Comparison.prepare(loaded, resumed)
-    except DataError as error:
-        raise DataError(
-            f"{error}\nIf the data have moved since the {what} started, override dataset.path."
-        ) from error
+        data = own.dataset(first.dataset, first.cv.groups)
+        return cls.of_config(with_data_at(OWN_DATA, loaded), own=data)
 
+    @classmethod
+    def _resumed(
+        cls,
+        config: Source | None,
+        overrides: Overrides,
+        directory: StudyDirectory,
+        *,
+        tracked: bool,
+    ) -> Self:
+        """Load what is resumed in a directory, wherever its data are now."""
+        is_stored = config is None
+        if config is None:
+            config = cls._stored(directory, overrides)
+        has_data = directory.data.exists() and not names_data(config, overrides)
+        loaded = cls.load(config, overrides, own_data=has_data)
+        if has_data:
+            loaded = with_data_at(directory.data.absolute(), loaded)
+        for member in loaded.members.values() if is_stored else ():
+            uploaded = tracked and member.tracking.mlflow
+            check_stored_places(member, overrides, directory.path, tracked=uploaded)
+        path = next(iter(loaded.members.values())).dataset.path
+        if (moved := found_path(path, directory.path)) != path:
+            loaded = with_data_at(str(moved), loaded, written=False)
+        try:
+            return cls.of_config(loaded, directory)
+        except DataError as error:
+            raise DataError(
+                f"{error}\nIf the data have moved since the {cls.what} started, override"
+                " dataset.path."
+            ) from error
 
-def _resumed_config(
-    config: Source | None,
-    overrides: Overrides,
-    resumed: StudyDirectory,
-    *,
-    compared: bool,
-    tracked: bool,
-) -> StudyConfig | ComparisonConfig:
-    """Return the configuration of what is resumed, which is that of its directory by default."""
-    if compared:
-        ComparisonRecord.read(resumed)  # refuses what is no comparison
-    is_stored = config is None
-    if config is None:
-        config = _stored(resumed, overrides, compared=compared)
-    if resumed.data.exists() and not names_data(config, overrides):
-        loaded = with_data_at(
-            resumed.data.absolute(), load(config, overrides, own_data=True, compared=compared)
-        )
-    else:
-        loaded = load(config, overrides, compared=compared)
-    for member in loaded.members.values() if is_stored else ():
-        uploaded = tracked and member.tracking.mlflow
-        check_stored_places(member, overrides, resumed.path, tracked=uploaded)
-    path = next(iter(loaded.members.values())).dataset.path
-    if (moved := found_path(path, resumed.path)) != path:
-        return with_data_at(str(moved), loaded, written=False)
-    return loaded
+    @classmethod
+    def _stored(cls, directory: StudyDirectory, overrides: Overrides) -> Path:
+        """Return the configuration of a directory, whose places and code may be a stranger's."""
+        directory.check()
+        if not directory.config.exists():
+            raise DirectoryError(
+                f"{directory.path} holds no study to resume; give the directory of a study."
+            )
+        stored = cls.load(directory.config)
+        for member in stored.members.values():
+            for key, name in imported_code(member):
+                if not _names_one_of(overrides, key.partition(".")[0], key):
+                    raise ConfigError(
+                        f"{key}: {name} imports code, and for security it is not imported if only"
+                        f" the configuration in the study's directory {directory.path} names it;"
+                        " give the configuration again to resume."
+                    )
+        return directory.config
 
+    def check_resources(self, options: RunOptions) -> None:
+        """Check that the machine or the cluster can run the trials of every member."""
+        for label, study in self.studies.items():
+            with self.naming(label):
+                check_resources(study, options.address)
 
-def _stored(directory: StudyDirectory, overrides: Overrides, *, compared: bool) -> Path:
-    """Return the configuration in a directory, whose places and code may be a stranger's."""
-    directory.check()
-    if not directory.config.exists():
-        raise DirectoryError(
-            f"{directory.path} holds no study to resume; give the directory of a study."
-        )
-    for member in load(directory.config, compared=compared).members.values():
-        for key, name in imported_code(member):
-            if not _names_one_of(overrides, key.partition(".")[0], key):
-                raise ConfigError(
-                    f"{key}: {name} imports code, and for security it is not imported if only the"
-                    f" configuration in the study's directory {directory.path} names it; give the"
-                    " configuration again to resume."
-                )
-    return directory.config
+    def naming(self, label: str) -> AbstractContextManager[None]:
+        """Name a member in errors, unless it is the only one."""
+        return nullcontext()
+
+    @staticmethod
+    @abstractmethod
+    def load(source: Source, overrides: Overrides = (), *, own_data: bool = False) -> ConfigT:
+        """Read, override and validate a configuration of this kind."""
+
+    @staticmethod
+    @abstractmethod
+    def read(directory: StudyDirectory) -> object:
+        """Read what a directory holds; it is refused if that is of another kind."""
+
+    @classmethod
+    @abstractmethod
+    def of_prepared(cls, planned: Study | Planned[ConfigT, ResultT]) -> Self:
+        """Return something prepared as an object of this kind."""
+
+    @classmethod
+    @abstractmethod
+    def of_config(
+        cls, config: ConfigT, resumed: StudyDirectory | None = None, own: Dataset | None = None
+    ) -> Self:
+        """Load the data, draw the folds once for all members, and check every member."""
+
+    @abstractmethod
+    def run(self, path: Path, options: RunOptions = DEFAULTS) -> ResultT:
+        """Run the members in a new directory, and return their result."""
+
+    @abstractmethod
+    def resume(self, directory: StudyDirectory, options: RunOptions = DEFAULTS) -> ResultT:
+        """Resume the members in their directory, and return their result."""
 
 
 def check_stored_places(
@@ -243,15 +218,9 @@ def _names_one_of(overrides: Overrides, *keys: str) -> bool:
 
 
 @contextmanager
-def naming(label: str) -> Iterator[None]:
+def naming_member(label: str) -> Iterator[None]:
     """Name a member of a comparison in errors."""
     try:
         yield
     except (ConfigError, DataError, DirectoryError) as error:
         raise type(error)(f"compare.{label}: {error}") from error
-
-
-def _entry(label: str, folder: str, study: Study) -> MemberEntry:
-    name = study.config.solver.name
-    can = solver_capabilities(name)
-    return MemberEntry(label, folder, name, can.reconstructed, transductive=can.transductive)

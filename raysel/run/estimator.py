@@ -243,7 +243,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         upload = MLflowUploader if self.tracking else None
         on_ray = self.executor == "ray"
         executor = make_executor(study) if on_ray else executor_of(study, self.n_jobs)
-        with working_folder(output_directory(study, self.path), options, new=True) as folder:
+        with working_folder(output_directory(study.config, self.path), options, new=True) as folder:
             return run(study, folder, executor, options.listeners, upload, keep_models=True)
 
     def _keep(self, study: Study, result: StudyResult, y: LabelArray) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from raysel.config import ComparisonConfig, StudyConfig
 from raysel.config.plain_data import OWN_DATA
 from raysel.config.values import n_trials_at_once
 from raysel.core.errors import ConfigError
@@ -123,9 +124,11 @@ _FIRST_FILES = (
 )
 
 
-def output_directory(planned: Any, output: str | Path | None = None) -> str | Path:
+def output_directory(
+    config: StudyConfig | ComparisonConfig, output: str | Path | None = None
+) -> str | Path:
     """Return the directory, or the URI, that a study or a comparison is written to."""
-    place = output or planned.config.output or StudyDirectory.default(planned.config.name)
+    place = output or config.output or StudyDirectory.default(config.name)
     return place if as_uri(place) else result_path(place)
 
 

@@ -1,17 +1,17 @@
-"""Run of a study or a comparison, new or resumed: the members one after the other, then tables
-and figures.
-"""
+"""A comparison of several studies: its members run one after the other, then tables and figures."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from raysel.config import load_comparison
+from raysel.base.registry import solver_capabilities
+from raysel.config import ComparisonConfig, load_comparison, member_folders
+from raysel.config.loading import Overrides, Source
 from raysel.core.credentials import without_credentials
 from raysel.core.errors import (
     ConfigError,
@@ -31,12 +31,12 @@ from raysel.results.comparison.export import export_comparison, write_comparison
 from raysel.results.comparison.result import ComparisonResult
 from raysel.results.progress import counted
 from raysel.run import course
-from raysel.run.course import ShowResult
-from raysel.run.definition import Comparison, naming
-from raysel.run.launch import check_resources, cluster_address, make_executor, with_known_executor
+from raysel.run.definition import Planned, naming_member
+from raysel.run.launch import cluster_address, make_executor, with_known_executor
 from raysel.run.options import DEFAULTS, RunOptions
 from raysel.run.recording import mlflow_uri, resumed_record, started_uri, usable_store
 from raysel.study.definition import Study
+from raysel.study.inputs import with_data_at
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
 from raysel.tracking.journal_upload import tracking_status
@@ -53,70 +53,159 @@ from raysel.tracking.upload_process import MLflowUploader
 _NEEDED_BYTES = 2**22
 
 
-def run(
-    comparison: Comparison,
-    path: Path,
-    options: RunOptions = DEFAULTS,
-    show: ShowResult | None = None,
-) -> Any:
-    """Run a study or a comparison in a new directory, and return its result."""
-    _check_resources(comparison, options.address)
-    if comparison.is_study:
-        study = with_known_executor(comparison.first, options)
-        executor = make_executor(study, options)
-        return course.run(study, path, executor, options.listeners, show=show)
-    own, uri = comparison.first.own, mlflow_uri(comparison.first.config)
-    comparison = comparison.with_data_at(StudyDirectory(path).data)
-    course.check_upload(comparison.first.config, uri)
-    record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=now())
-    _note_store(comparison, record)
-    with create(path, comparison.folders.values(), own) as lock:
-        directory = StudyDirectory(path)
-        with course.first_files(
-            directory, comparison.config, comparison.first.plan, own, directory.members
-        ):
-            record.write(directory, lock)
-        return _Course(comparison, directory, lock, options).run(record)
+@dataclass(frozen=True)
+class Comparison(Planned[ComparisonConfig, ComparisonResult]):
+    """Several studies on the same folds, each in a folder of its own."""
 
+    what = "comparison"
 
-def resume(
-    comparison: Comparison,
-    directory: StudyDirectory,
-    options: RunOptions = DEFAULTS,
-    show: ShowResult | None = None,
-) -> Any:
-    """Resume a study or a comparison, whose finished members are kept, others resumed, failed
-    ones tried again.
-    """
-    _check_resources(comparison, options.address)
-    if comparison.is_study:
-        study = with_known_executor(
-            comparison.first, options, lambda: StoredStudy.read(directory).n_trials
+    @classmethod
+    def of_prepared(cls, planned: Study | Planned[Any, Any]) -> Comparison:
+        """Return a comparison that was prepared."""
+        if not isinstance(planned, Comparison):
+            raise ConfigError("a prepared study is run by run_study.")
+        return planned
+
+    @classmethod
+    def of_config(
+        cls,
+        config: ComparisonConfig,
+        resumed: StudyDirectory | None = None,
+        own: Dataset | None = None,
+    ) -> Self:
+        """Load the data, draw the folds once for all members, and check every member."""
+        known = _known_folders(config, resumed) if resumed else {}
+        plan = resumed.plan if resumed else None
+        folders = member_folders(list(config.compare), known)
+        studies: dict[str, Study] = {}
+        for label, folder in folders.items():
+            member = config.study(label, folder)
+            # The folds and, if there is a study that reads them, the data of an earlier member are
+            # shared.
+            alike = (study for study in studies.values() if study.reads_alike(member))
+            like = next(alike, next(iter(studies.values()), None))
+            with naming_member(label):
+                studies[label] = Study.prepare(member, plan, like, own)
+        raw = config.to_dict()
+        first = next(iter(studies.values()))
+        raw["dataset"] = {"scaling": first.dataset.layout.default_scaling, **raw["dataset"]}
+        return cls(load_comparison(raw), studies, folders)
+
+    @staticmethod
+    def load(
+        source: Source, overrides: Overrides = (), *, own_data: bool = False
+    ) -> ComparisonConfig:
+        """Read, override and validate the configuration of a comparison and of its members."""
+        return load_comparison(source, overrides, own_data=own_data)
+
+    @staticmethod
+    def read(directory: StudyDirectory) -> ComparisonRecord:
+        """Read the list of members in a directory."""
+        return ComparisonRecord.read(directory)
+
+    def naming(self, label: str) -> AbstractContextManager[None]:
+        """Name a member in errors."""
+        return naming_member(label)
+
+    def with_data_at(self, path: Path) -> Comparison:
+        """Return the comparison whose own data, if it has any, are read from a file."""
+        if self.first.own is None:
+            return self
+        studies = {label: study.with_data_at(path) for label, study in self.studies.items()}
+        config = with_data_at(path.absolute(), self.config, written=False)
+        return Comparison(config, studies, self.folders)
+
+    def record(self, *, id_: str, uri: str, started: float) -> ComparisonRecord:
+        """Return the list of the members, none of which has failed."""
+        members = tuple(
+            _entry(label, self.folders[label], study) for label, study in self.studies.items()
         )
-        executor = make_executor(study, options)
-        return course.resume(study, directory, executor, options.listeners, show=show)
-    with directory.open(_NEEDED_BYTES) as lock:
-        before = ComparisonRecord.read(directory)
-        for label, folder in comparison.folders.items():
-            with naming(label):
-                stored = state_of(directory.member(folder))
-                if stored is not None:
-                    study = comparison.studies[label]
-                    stored.check(study, resumed_record(study, stored.study))
-        config = comparison.first.config
+        config = self.config
+        reference = config.reference or members[0].label
+        return ComparisonRecord(
+            id=id_,
+            name=config.name,
+            reference=reference,
+            experiment=config.experiment,
+            uri=uri,
+            started=started,
+            members=members,
+        )
+
+    def run(self, path: Path, options: RunOptions = DEFAULTS) -> ComparisonResult:
+        """Run the members in a new directory."""
+        self.check_resources(options)
+        own, uri = self.first.own, mlflow_uri(self.first.config)
+        directory = StudyDirectory(path)
+        placed = self.with_data_at(directory.data)
+        course.check_upload(placed.first.config, uri)
+        record = placed.record(id_=uuid.uuid4().hex, uri=uri, started=now())
+        placed.note_store(record)
+        with create(path, placed.folders.values(), own) as lock:
+            with course.first_files(
+                directory, placed.config, placed.first.plan, own, directory.members
+            ):
+                record.write(directory, lock)
+            return _Course(placed, directory, lock, options).run(record)
+
+    def resume(self, directory: StudyDirectory, options: RunOptions = DEFAULTS) -> ComparisonResult:
+        """Resume the members; those that have finished are kept, failed ones tried again."""
+        self.check_resources(options)
+        with directory.open(_NEEDED_BYTES) as lock:
+            before = self.read(directory)
+            self.check_stored(directory)
+            uri = self.uri_in(directory, before)
+            record = self.record(id_=before.id, uri=uri, started=before.started)
+            if self.first.config.tracking.mlflow:
+                if record.experiment == record.name:
+                    check_experiment(uri, record.name, record.id, directory.path)
+                self.note_store(record)
+            course.write_config(directory, self.config)
+            record.write(directory, lock)
+            return _Course(self, directory, lock, options).run(record)
+
+    def check_stored(self, directory: StudyDirectory) -> None:
+        """Check that no change invalidates the results of a member."""
+        for label, study in self.studies.items():
+            stored = state_of(directory.member(self.folders[label]))
+            if stored is None:
+                continue
+            with naming_member(label):
+                stored.check(study, resumed_record(study, stored.study))
+
+    def uri_in(self, directory: StudyDirectory, before: ComparisonRecord) -> str:
+        """Return the store of a comparison that is resumed, after checks that it may be used."""
+        config = self.first.config
         named = next(iter(load_comparison(directory.config).members.values())).tracking.uri
         uri = started_uri(config, named, before.uri)
         if config.tracking.mlflow:
             uri = usable_store(config, uri, before.uri, directory.path)
         course.check_upload(config, uri)
-        record = comparison.record(id_=before.id, uri=uri, started=before.started)
-        if config.tracking.mlflow and record.experiment == record.name:
-            check_experiment(uri, record.name, record.id, directory.path)
-        if config.tracking.mlflow:
-            _note_store(comparison, record)
-        course.write_config(directory, comparison.config)
-        record.write(directory, lock)
-        return _Course(comparison, directory, lock, options).run(record)
+        return uri
+
+    def note_store(self, record: ComparisonRecord) -> None:
+        """Note the store and the names in it as this user's own."""
+        note_place(record.uri)
+        for study in self.studies.values():
+            names = names_in_mlflow(vars(study.config.tracking), record.name)
+            note_names({"experiment": record.name, **names}, record.id)
+
+
+def _known_folders(config: ComparisonConfig, resumed: StudyDirectory) -> dict[str, str]:
+    """Return the folders of the members of a comparison to resume, all of which must remain."""
+    known = {entry.label: entry.folder for entry in ComparisonRecord.read(resumed).members}
+    if gone := [label for label in known if label not in config.compare]:
+        raise DirectoryError(
+            f"the member {gone[0]!r} of the comparison to resume is not in the configuration;"
+            " add it to `compare`, or start a new comparison in another directory."
+        )
+    return known
+
+
+def _entry(label: str, folder: str, study: Study) -> MemberEntry:
+    name = study.config.solver.name
+    can = solver_capabilities(name)
+    return MemberEntry(label, folder, name, can.reconstructed, transductive=can.transductive)
 
 
 def create(path: Path, folders: Iterable[str], own: Dataset | None = None) -> FileLock:
@@ -262,16 +351,3 @@ class _Course:
         export_comparison(result, self.directory.results)
         write_comparison_report(result)
         return result
-
-
-def _note_store(comparison: Comparison, record: ComparisonRecord) -> None:
-    note_place(record.uri)
-    for study in comparison.studies.values():
-        names = names_in_mlflow(vars(study.config.tracking), record.name)
-        note_names({"experiment": record.name, **names}, record.id)
-
-
-def _check_resources(comparison: Comparison, address: str | None) -> None:
-    for label, study in comparison.studies.items():
-        with nullcontext() if comparison.is_study else naming(label):
-            check_resources(study, address)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from raysel.core.errors import ConfigError
+from raysel.results.result import StudyResult
 from raysel.tracking.log import Listener
+
+ShowResult: TypeAlias = Callable[[StudyResult], None]
 
 #: Methods that a listener has.
 _OF_LISTENERS = ("show", "message", "__enter__", "__exit__")
@@ -21,6 +25,8 @@ class RunOptions:
     #: Whether nodes of the cluster may have other versions than this process.
     allow_mixed_versions: bool = False
     listeners: Sequence[Listener] = ()
+    #: Function that shows a study's result once its files are written, before the upload ends.
+    show: ShowResult | None = None
 
     @classmethod
     def of(

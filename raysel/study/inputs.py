@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from raysel.config import ComparisonConfig, StudyConfig, load
+from raysel.config import StudyConfig, load_comparison, load_config
+from raysel.config.loading import ConfigT
 from raysel.config.plain_data import OWN_DATA
 from raysel.config.schema import EQUAL_SAMPLES, BlocksConfig, DatasetConfig, TaskConfig
 from raysel.core.arrays import LabelArray
@@ -199,9 +200,7 @@ def raw_data(dataset: Dataset) -> RawData:
     )
 
 
-def with_data_at(
-    path: str | Path, config: StudyConfig | ComparisonConfig, *, written: bool = True
-) -> Any:
+def with_data_at(path: str | Path, config: ConfigT, *, written: bool = True) -> ConfigT:
     """Return a configuration with this ``dataset.path``, without what arranges samples if these
     are ``written`` so.
     """
@@ -212,7 +211,9 @@ def with_data_at(
     }
     if written:
         raw["cv"] = {key: value for key, value in (raw.get("cv") or {}).items() if key != "groups"}
-    return load(raw)
+    if isinstance(config, StudyConfig):
+        return load_config(raw)
+    return load_comparison(raw)
 
 
 def found_path(path: str | None, directory: Path) -> str | None:

@@ -15,7 +15,7 @@ from small_studies import make_study, write_digits, write_yaml
 from raysel.cli.plan import announce, describe, notes_section, refit_bytes, section
 from raysel.core.errors import ConfigError
 from raysel.results.description import method_facts
-from raysel.run.definition import Comparison
+from raysel.run.course import OneStudy
 from raysel.study import cost
 from raysel.tracking.directory import StudyDirectory
 from raysel.tune import main
@@ -31,7 +31,7 @@ def _short_pilot(monkeypatch):
 def described(study):
     """Sections of the plan of a study by title, each a headline and its texts by term."""
     sections: dict[str, tuple[str, dict[str, str]]] = {}
-    for line in describe(Comparison.of_study(study)):
+    for line in describe(OneStudy.of(study)):
         term, _, text = line.strip().partition("  ")
         if line.startswith(" "):
             next(reversed(sections.values()))[1][term] = text.strip()
@@ -163,8 +163,8 @@ def test_texts_are_wrapped_at_spaces_and_lose_nothing(width):
 def test_what_a_study_says_at_its_start_is_wrapped(tmp_path):
     write_digits(tmp_path / "few.npz")
     study = make_study(tmp_path / "few.npz")
-    whole = " ".join(announce(Comparison.of_study(study), tmp_path, None)).split()
-    lines = list(announce(Comparison.of_study(study), tmp_path, None, 60))
+    whole = " ".join(announce(study, tmp_path, None)).split()
+    lines = list(announce(study, tmp_path, None, 60))
     told, end = " ".join(lines).split(), whole.index("About")  # the cost is estimated anew
     assert told[:end] == whole[:end]
     assert any(line.startswith("note      ") for line in lines)

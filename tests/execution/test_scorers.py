@@ -34,7 +34,7 @@ from raysel.evaluation.plan import NestedPlan
 from raysel.execution.serial import SerialExecutor
 from raysel.results.displays.curves import Calibration, PrecisionRecallCurves, RocCurves
 from raysel.run import course
-from raysel.run.definition import Comparison
+from raysel.run.course import OneStudy
 from raysel.study.checks import imported_code
 from raysel.study.definition import Study
 
@@ -210,7 +210,7 @@ def test_the_second_class_is_the_positive_one_also_of_text(tmp_path):
     require_figures_of_the_models(study, run(study, tmp_path / "run"), TEXT, X, y, TEXT)
     assert (
         "The positive class of F1, precision, average precision, ROC AUC and neg brier score is yes"
-        in " ".join(" ".join(describe(Comparison.of_study(study), None)).split())
+        in " ".join(" ".join(describe(OneStudy.of(study), None)).split())
     )
 
 

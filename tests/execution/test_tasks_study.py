@@ -29,7 +29,7 @@ from raysel.evaluation.records import FoldTrace, TrialRecord
 from raysel.evaluation.refit import RefitSettings, refit_winner
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
-from raysel.run.definition import Comparison
+from raysel.run.course import OneStudy
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.tracking.journal import read_journal
 
@@ -139,7 +139,7 @@ def test_the_positive_class_of_each_task_is_named(tmp_path):
     study = study_of(
         tmp_path, dataset=tasks, evaluation={"estimator": "native", "metric": "roc_auc"}
     )
-    words = " ".join(" ".join(describe(Comparison.of_study(study), None)).split())
+    words = " ".join(" ".join(describe(OneStudy.of(study), None)).split())
     assert (
         "The positive class of ROC AUC is t0/1, t1/1, the second of the two of a task in their"
         " order." in words

@@ -13,7 +13,7 @@ from small_comparisons import raw_comparison
 from raysel.config import dump_config, load_comparison, load_config
 from raysel.core.errors import ConfigError, DataError
 from raysel.evaluation.plan import NestedPlan
-from raysel.run.api import prepare_comparison, run_comparison
+from raysel.run.api import prepare_comparison, run_comparison, run_study
 from raysel.tracking.directory import StudyDirectory
 
 
@@ -92,9 +92,7 @@ def test_code_that_only_the_directory_names_is_not_imported(here):
         prepare_comparison(None, resumed=directory)
 
 
-def test_the_default_scaling_is_stored_and_without_one_that_of_earlier_versions_holds(
-    here,
-):
+def test_the_default_scaling_is_stored(here):
     raw = raw_comparison("table.npz")
     del raw["compare"]["z"]
     rng = np.random.default_rng(0)
@@ -106,7 +104,15 @@ def test_the_default_scaling_is_stored_and_without_one_that_of_earlier_versions_
     with lock:
         comparison.record(id_="a", uri="b", started=1.0).write(directory, lock)
     directory.plan.write_text(json.dumps(comparison.first.plan.to_json()))
-    for config, scaling in ((comparison.config, "zscore"), (load_comparison(raw), "unit")):
-        directory.config.write_text(dump_config(config))
-        again = prepare_comparison(None, resumed=directory)
-        assert {study.config.dataset.scaling for study in again.studies.values()} == {scaling}
+    directory.config.write_text(dump_config(comparison.config))
+    again = prepare_comparison(None, resumed=directory)
+    assert {study.config.dataset.scaling for study in again.studies.values()} == {"zscore"}
+
+
+@pytest.mark.usefixtures("here")
+def test_what_is_prepared_is_run_by_the_function_of_its_kind():
+    comparison = prepare_comparison("few.yaml")
+    with pytest.raises(ConfigError, match="run_comparison"):
+        run_study(comparison, progress=False)
+    with pytest.raises(ConfigError, match="run_study"):
+        run_comparison(comparison.first, progress=False)

@@ -11,7 +11,7 @@ from small_studies import make_study, write_digits
 
 from raysel.cli.plan import announce, describe
 from raysel.core.errors import ConfigError
-from raysel.run.definition import Comparison
+from raysel.run.course import OneStudy
 from raysel.run.launch import check_resources, cluster_address, joined, slots, with_known_executor
 from raysel.run.options import RunOptions
 
@@ -42,11 +42,11 @@ def test_other_resources_limit_the_places_of_a_node(study):
 
 
 def test_the_plan_is_quoted_for_the_cluster(study, tmp_path):
-    nodes, comparison = [{"CPU": 4.0}, {"CPU": 2.0}], Comparison.of_study(study)
-    said = " ".join(announce(comparison, tmp_path, None, nodes=nodes))
+    nodes = [{"CPU": 4.0}, {"CPU": 2.0}]
+    said = " ".join(announce(study, tmp_path, None, nodes=nodes))
     assert "on the 3 slots of the cluster, which has 2 nodes now." in said
     assert " if nothing else runs there: " in said
-    assert "from pilot fits on this machine" in " ".join(describe(comparison, None, nodes))
+    assert "from pilot fits on this machine" in " ".join(describe(OneStudy.of(study), None, nodes))
 
 
 def test_auto_is_serial_where_all_fits_take_less_than_the_start_of_ray(
@@ -65,11 +65,11 @@ def test_auto_is_serial_where_all_fits_take_less_than_the_start_of_ray(
     small = with_known_executor(auto, options)
     assert (small.executor, small.config.search.executor, slots(small).n) == ("serial", "auto", 1)
     assert re.search(r"auto is serial: all fits take about \d+ s, less than the", told.pop())
-    assert " auto is serial: " in " ".join(describe(Comparison.of_study(auto)))
+    assert " auto is serial: " in " ".join(describe(OneStudy.of(auto)))
     on_gpu = with_search(auto, resources={"GPU": 1.0})
     assert with_known_executor(on_gpu, options).executor == "ray"
     monkeypatch.setattr("raysel.study.cost.RAY_SECONDS", 0.0)
-    assert " auto is ray: " in " ".join(announce(Comparison.of_study(auto), tmp_path, None))
+    assert " auto is ray: " in " ".join(announce(auto, tmp_path, None))
 
 
 def test_a_job_uses_its_cluster_and_local_this_machine(study, monkeypatch):

@@ -15,7 +15,7 @@ from small_studies import make_study, write_digits
 
 from raysel.cli.plan import describe
 from raysel.core.errors import ConfigError
-from raysel.run.definition import Comparison
+from raysel.run.course import OneStudy
 from raysel.solvers.smr.smr import SMR
 from raysel.study import cost
 
@@ -74,7 +74,7 @@ def test_simpler_means_lower_rank_then_more_penalty(digits):
 
 def test_the_description_counts_what_will_be_done(digits):
     study = make_study(digits, cv={"outer": 4, "inner": 3, "repeats": 2})
-    lines = list(describe(Comparison.of_study(study)))
+    lines = list(describe(OneStudy.of(study)))
     text = "\n".join(lines)
     assert study.n_inner == (4 * 2 + 1) * 3
     assert f"{6 * study.n_inner + 4 * 2 + 1} fits in all" in text
@@ -129,9 +129,7 @@ def test_a_pilot_fit_that_fails_is_reported_and_stops_the_plan_if_all_fail(digit
     study = make_study(digits, solver__space={"alpha": [0.01, 0.1], "rank": [1, 2]})
     failing_ranks = {2}
     (told,) = [
-        line
-        for line in describe(Comparison.of_study(study))
-        if "fails, and will as a trial" in line
+        line for line in describe(OneStudy.of(study)) if "fails, and will as a trial" in line
     ]
     fails = [c.name for c in study.configurations if c.params["rank"] == 2]
     assert all(name in told for name in fails)
@@ -183,7 +181,7 @@ def test_waiting_is_not_computing_and_iterations_are_extrapolated_by_the_gap_onl
     assert cost.estimate_cost(study).seconds is None
     assert any(
         "time not known (after 1 of at most 6 iterations" in line
-        for line in describe(Comparison.of_study(study))
+        for line in describe(OneStudy.of(study))
     )
     solver = SimpleNamespace(tol=1e-4, max_steps=1000)
     halved = [

@@ -12,7 +12,7 @@ from raysel.cli.plan import describe
 from raysel.config import config_from_dict
 from raysel.core.errors import DataError
 from raysel.core.storage.transfer import cache_folder, fetch_data
-from raysel.run.definition import Comparison
+from raysel.run.course import OneStudy
 from raysel.run.recording import study_record
 from raysel.study.definition import Study
 
@@ -124,6 +124,6 @@ def test_the_plan_says_where_the_data_come_from_and_that_they_are_shipped(store)
     write_digits(store / "few.npz")
     study = make_study((store / "few.npz").as_uri())
     for nodes, told in ((None, False), ([{"CPU": 2.0}], True)):
-        text = "\n".join(describe(Comparison.of_study(study), nodes=nodes))
+        text = "\n".join(describe(OneStudy.of(study), nodes=nodes))
         assert f"{(store / 'few.npz').as_uri()} (0.0 MiB), copied to {cache_folder()}" in text
         assert ("once to each node by Ray's object store" in text) is told

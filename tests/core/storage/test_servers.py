@@ -224,7 +224,7 @@ def test_credentials_in_uris_reach_nothing(s3, tmp_path, monkeypatch, caplog):  
     keys = f"NAMEofTESTS:{SECRET}"
     raw = raw_config(f"s3://{keys}@bucket/data/few.npz", output=f"s3://{keys}@bucket/studies/three")
     study = Study.prepare(config_from_dict(raw))
-    with working_folder(output_directory(study), new=True) as path:
+    with working_folder(output_directory(study.config), new=True) as path:
         course.run(study, path, SerialExecutor(study), start_upload=NoUpload)
     with pytest.raises(DataError) as caught:
         load_dataset(f"s3://{keys}@bucket/data/none.npz")
@@ -271,7 +271,7 @@ def test_google_cloud_storage_holds_data_and_study(tmp_path, monkeypatch):
         study = Study.prepare(
             config_from_dict(raw_config(f"gs://bucket/data/few.npz{options}", output=uri))
         )
-        with working_folder(output_directory(study), new=True) as path:
+        with working_folder(output_directory(study.config), new=True) as path:
             course.run(study, path, SerialExecutor(study), start_upload=NoUpload)
         reference = run_offline(raw_config(tmp_path / "few.npz"), tmp_path / "reference")
         assert (
