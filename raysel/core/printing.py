@@ -106,6 +106,11 @@ def listed(names: Iterable[object], most: int = 12, rest: str = ", ... ({n_all} 
     return text + rest.format(n_all=len(every), n_more=len(every) - most)
 
 
+def by_number(n: int, one: str, several: str) -> str:
+    """Return the words for one thing, or those for several."""
+    return one if n == 1 else several
+
+
 def mean_and_sd(mean: float, sd: float = math.nan) -> str:
     """Return a mean score and its standard deviation as text; the mean alone if there is no
     deviation.

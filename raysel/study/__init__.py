@@ -1,1 +1,1 @@
-"""Studies: definition, checks, cost estimate, stored state, result and export."""
+"""Studies: definition and inputs, checks, inspection of data, drafts, cost and stored state."""

@@ -6,7 +6,7 @@ import ctypes
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from raysel.base.estimator import Estimator, convergence_of
 from raysel.core.errors import ConfigError
+from raysel.core.printing import by_number
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.failing_numbers import FailingNumbers, failing_numbers
 from raysel.evaluation.judges import EstimatorError
@@ -76,37 +77,33 @@ class CostEstimate:
 
 
 def with_executor(study: Study, cost: CostEstimate) -> Study:
-    """Return a study with what ``search.executor`` auto stands for: serial if all fits take less
-    than Ray's start.
-    """
-    small = (
-        cost.seconds is not None
-        and cost.seconds < RAY_SECONDS
-        and not study.config.search.resources
-    )
-    return replace(study, auto="serial" if small else "ray")
+    """Settle ``search.executor`` auto: serial if all fits take less than Ray's start."""
+    small = cost.seconds is not None and cost.seconds < RAY_SECONDS
+    is_serial = small and not study.config.search.resources
+    return replace(study, auto="serial" if is_serial else "ray")
 
 
 def executor_sentence(study: Study, cost: CostEstimate) -> str:
-    """Return what ``search.executor`` auto stands for, and why; empty where the configuration
-    says it.
-    """
+    """Return what ``search.executor`` auto stands for, and why; empty if it is not auto."""
     if study.config.search.executor != "auto":
         return ""
-    why = "the time of all fits is not known"
-    if cost.seconds is not None:
-        more = "less" if cost.seconds < RAY_SECONDS else "not less"
-        why = (
-            f"all fits take about {max(1, round(cost.seconds))} s, {more} than the"
-            f" {RAY_SECONDS:.0f} s of Ray's start"
-        )
-    why = "search.resources are for ray" if study.config.search.resources else why
-    return f"search.executor auto is {study.executor}: {why}"
+    return f"search.executor auto is {study.executor}: {_why_executor(study, cost)}"
+
+
+def _why_executor(study: Study, cost: CostEstimate) -> str:
+    if study.config.search.resources:
+        return "search.resources are for ray"
+    if cost.seconds is None:
+        return "the time of all fits is not known"
+    more = "less" if cost.seconds < RAY_SECONDS else "not less"
+    return (
+        f"all fits take about {max(1, round(cost.seconds))} s, {more} than the"
+        f" {RAY_SECONDS:.0f} s of Ray's start"
+    )
 
 
 def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
-    """Estimate the cost of a study from pilot fits of the first, the last and some configurations
-    between them.
+    """Estimate the cost of a study from pilot fits: of the first configuration, the last and some.
 
     The pilot fits use the largest inner training set and take a few seconds at most. The cost of a
     fit is assumed to be proportional to the number of training samples. A pilot fit that has not
@@ -114,12 +111,7 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     the longest of the others.
     """
     fold, number = study.largest
-    n_examples = len(study.examples)
-    places = (
-        np.linspace(0, n_examples - 1, min(n_examples, _MOST_PILOTS)).round().astype(int).tolist()
-    )
-    places.insert(1, places.pop())  # the last one comes after the first
-    examples = [study.examples[place] for place in places]
+    examples = _choose_examples(study)
     references = 0.0
     errors: dict[str, Exception] = {}
     pilots: list[_Pilot] = []
@@ -135,43 +127,37 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         n_keys = len(study.prepared_examples) / max(1, len(prepared))
         prepare_seconds = elapsed() * n_keys
         elapsed = _stopwatch()
-        for example in (*examples, *(other for other in study.examples if other not in examples)):
+        first_split = next(iter(prepared.values()), None)
+        others = [other for other in study.examples if other not in examples]
+        for example in (*examples, *others):
             n_begun = len(pilots) + len(errors)
             wanted = n_begun < 2 or (n_begun < len(examples) and elapsed() < _MORE_SECONDS)
             if not wanted and (not errors or elapsed() > _MOST_SECONDS):
                 break
+            split = prepared.get(study.prepare_key(example.params))
             try:
-                pilots.append(
-                    _pilot(study, example, prepared.get(study.prepare_key(example.params)))
-                )
+                pilots.append(_pilot(study, example, split))
             except Exception as error:  # a class of another package may raise anything  # noqa: BLE001
                 errors[example.name] = error
-        ranking_seconds = (
-            _importance_seconds(study, pilots[0], next(iter(prepared.values()), None))
-            if pilots
-            else 0.0
-        )
+        ranking_seconds = 0.0
+        if pilots:
+            ranking_seconds = _importance_seconds(study, pilots[0], first_split)
         if elapsed() < _MORE_SECONDS:
-            references = _reference_seconds(study, next(iter(prepared.values()), None))
-    failures = {name: _told(error) for name, error in errors.items()}
-    if study.configurations and len(failures) == len(study.configurations):
-        name, first = next(iter(failures.items()))
-        few = "it fails" if len(failures) == 1 else f"all {len(failures)} configurations fail"
-        judged = all(isinstance(error, EstimatorError) for error in errors.values())
-        key = "evaluation.estimator or evaluation.n_features" if judged else "solver"
-        raise ConfigError(
-            f"{key}: {few} on the {len(fold.inner[number].train)} samples of the largest inner"
-            f" training set: {name}: {first}"
-        )
+            references = _reference_seconds(study, first_split)
+    if study.configurations and len(errors) == len(study.configurations):
+        raise _failure_of_all(errors, len(fold.inner[number].train))
     share = max(0, study.n_trials - n_done) / study.n_trials
     n_refits, n_tried = len(study.plan.folds), study.n_configurations * share
     known = [pilot.n_iter for pilot in pilots if pilot.ended]
     spent = [pilot.total(max(known, default=None)) for pilot in pilots]
-    unknown = next(
-        (pilot.progress for pilot, total in zip(pilots, spent, strict=True) if total is None), ""
-    )
+    endless = [pilot for pilot, total in zip(pilots, spent, strict=True) if total is None]
+    unknown = ""
+    if not pilots:
+        unknown = "the pilot fits fail"
+    elif endless:
+        unknown = endless[0].progress
     fit_seconds = seconds = None
-    if pilots and not unknown:
+    if not unknown:
         fit_seconds = sum(total for total in spent if total is not None) / len(spent)
         refit_seconds = fit_seconds + ranking_seconds
         seconds = (
@@ -186,8 +172,8 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         end_seconds=_END_SECONDS,
         fit_seconds=fit_seconds,
         at_most=study.config.search.early_stopping is not None or study.config.search.is_path,
-        unknown=unknown or ("" if pilots else "the pilot fits fail"),
-        failures=failures,
+        unknown=unknown,
+        failures={name: _told(error) for name, error in errors.items()},
         prepared_bytes=round(
             study.n_largest * sum(split.nbytes for split in prepared.values()) * n_keys
         ),
@@ -197,16 +183,36 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     )
 
 
+def _choose_examples(study: Study) -> list[Configuration]:
+    """Choose configurations for pilot fits: the first, the last, and some between them."""
+    n = len(study.examples)
+    places = np.linspace(0, n - 1, min(n, _MOST_PILOTS)).round().astype(int).tolist()
+    places.insert(1, places.pop())
+    return [study.examples[place] for place in places]
+
+
+def _failure_of_all(errors: Mapping[str, Exception], n_samples: int) -> ConfigError:
+    """Make the error of a study all of whose configurations fail."""
+    n = len(errors)
+    name, first = next(iter(errors.items()))
+    judged = all(isinstance(error, EstimatorError) for error in errors.values())
+    key = "evaluation.estimator or evaluation.n_features" if judged else "solver"
+    return ConfigError(
+        f"{key}: {by_number(n, 'it fails', f'all {n} configurations fail')} on the {n_samples}"
+        f" samples of the largest inner training set: {name}: {_told(first)}"
+    )
+
+
 def _told(error: Exception) -> str:
     """What happened in a pilot fit, in one line."""
-    name = "" if isinstance(error, EstimatorError) else f"{type(error).__name__}: "
-    return f"{name}{error}".partition("\n")[0]
+    text = str(error)
+    if not isinstance(error, EstimatorError):
+        text = f"{type(error).__name__}: {text}"
+    return text.partition("\n")[0]
 
 
 def _reference_seconds(study: Study, split: Split | None) -> float:
-    """Seconds to score the references of all outer folds, from those of an inner training set by
-    one setting.
-    """
+    """Seconds to score the references of all outer folds, from those of one inner training set."""
     evaluation = study.evaluation
     if evaluation.references is not True or evaluation.is_native or split is None:
         return 0.0
@@ -217,29 +223,22 @@ def _reference_seconds(study: Study, split: Split | None) -> float:
     guesses = elapsed()
     reference_scores(split, evaluation=one)
     rankings = elapsed() - 2 * guesses
-    n_inner = (
-        len(study.largest[0].inner) * len(evaluation.settings)
-        if inner_folds_choose(evaluation)
-        else 0
-    )
-    return (max(0.0, rankings) * (n_inner + 1) + guesses) * sum(
-        len(fold.test) > 0 for fold in study.plan.folds
-    )
+    n_inner = 0
+    if inner_folds_choose(evaluation):
+        n_inner = len(study.largest[0].inner) * len(evaluation.settings)
+    n_outer = sum(len(fold.test) > 0 for fold in study.plan.folds)
+    return (max(0.0, rankings) * (n_inner + 1) + guesses) * n_outer
 
 
 def _importance_seconds(study: Study, pilot: _Pilot, split: Split | None) -> float:
-    """Seconds by which a refit takes longer than a fit of a trial, because it ranks by
-    permutation.
-    """
+    """Seconds by which a refit takes longer than a fit of a trial, as it ranks by permutation."""
     if not study.config.solver.importance or not study.evaluation.is_native or split is None:
         return 0.0
     return _ranking_seconds(pilot.solver, pilot.seconds, split)
 
 
 def _ranking_seconds(fitted: Estimator, seconds: float, split: Split) -> float:
-    """Seconds to rank by permutation, from those of a fit and of the predictions of a fifth of
-    the samples.
-    """
+    """Seconds to rank by permutation, from those of a fit and of predictions of some samples."""
     predictions: list[float] = []
     some = split.X_train[: max(1, len(split.X_train) // 5)]
     while len(predictions) < 30 and sum(predictions[1:]) < 0.2:  # the first one loads code
@@ -251,9 +250,7 @@ def _ranking_seconds(fitted: Estimator, seconds: float, split: Split) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class _Pilot:
-    """One pilot fit: its time, its iterations, whether it ended by itself, its duality gaps and
-    its memory.
-    """
+    """One pilot fit: its time, iterations, duality gaps and memory."""
 
     seconds: float
     n_iter: int
@@ -272,27 +269,22 @@ class _Pilot:
         )
 
     def total(self, n_other: int | None) -> float | None:
-        """Return the seconds of the whole fit, where ``n_other`` iterations ended another one;
-        None if unknown.
-        """
+        """Seconds of the whole fit, where ``n_other`` iterations ended another; None if unknown."""
         if self.ended:
             return self.seconds
-        needed, gaps = None, [gap for gap in self.gaps if gap > 0]
+        gaps = [gap for gap in self.gaps if gap > 0]
         middle = len(gaps) // 2
-        if (
-            middle and gaps[-1] < gaps[middle - 1]
-        ):  # the gap falls by a constant factor an iteration
+        if middle and gaps[-1] < gaps[middle - 1]:
+            # The gap falls by a constant factor an iteration.
             rate = math.log(gaps[middle - 1] / gaps[-1]) / (len(gaps) - middle)
             tol = getattr(self.solver, "tol", gaps[-1])
             more = math.log(gaps[-1] / tol) / rate if tol > 0 else math.inf
             needed = self.n_iter + max(0.0, more)
         elif n_other is not None:
             needed = max(n_other, self.n_iter)
-        return (
-            None
-            if needed is None
-            else self.seconds / self.n_iter * min(needed, self.solver.max_steps)
-        )
+        else:
+            return None
+        return self.seconds / self.n_iter * min(needed, self.solver.max_steps)
 
 
 def _pilot(study: Study, example: Configuration, split: Split | None) -> _Pilot:
@@ -306,10 +298,9 @@ def _pilot(study: Study, example: Configuration, split: Split | None) -> _Pilot:
         set_parameters(plain, split.parameters)
         plain.fit(split.X_train, split.y_train)
         seconds = elapsed()
-        if (ranked := seconds + _ranking_seconds(plain, seconds, split)) > _PILOT_SECONDS:
-            return _Pilot(
-                seconds=ranked, n_iter=1, ended=True, gaps=[], solver=plain, peak=None
-            )  # scoring takes far less
+        ranked = seconds + _ranking_seconds(plain, seconds, split)
+        if ranked > _PILOT_SECONDS:  # scoring takes far less
+            return _Pilot(seconds=ranked, n_iter=1, ended=True, gaps=[], solver=plain, peak=None)
     before, elapsed, ended, gaps, n_iter = _restart_peak(), _stopwatch(), True, [], 0
     trace = FoldTrace()
     for n_iter in run_in_lockstep([solver], [split], study.evaluation, trace):
@@ -333,9 +324,7 @@ def _pilot(study: Study, example: Configuration, split: Split | None) -> _Pilot:
 
 
 def _stopwatch() -> Callable[[], float]:
-    """Return a function that tells the seconds since now: of the processor, or elapsed where
-    threads take less.
-    """
+    """Return a function that tells the seconds since now, of the processor or, if less, elapsed."""
     processor, wall = time.process_time(), time.perf_counter()
     return lambda: min(time.process_time() - processor, time.perf_counter() - wall)
 

@@ -81,7 +81,9 @@ class Study:
     def executor(self) -> Literal["ray", "serial"]:
         """Where the trials are computed."""
         chosen = self.config.search.executor
-        return self.auto or "ray" if chosen == "auto" else chosen
+        if chosen == "auto":
+            return self.auto or "ray"
+        return chosen
 
     @classmethod
     def prepare(
@@ -91,9 +93,7 @@ class Study:
         like: Study | None = None,
         own: Dataset | None = None,
     ) -> Study:
-        """Load the data, draw the folds, list the configurations, and check them against each
-        other.
-        """
+        """Load the data, draw the folds, list the configurations, and check all together."""
         dataset = like.dataset if like and like.reads_alike(config) else load_data(config, own)
         scaling = config.dataset.scaling or dataset.layout.default_scaling
         found: dict[str, Any] = {"scaling": scaling}
@@ -107,26 +107,19 @@ class Study:
         if not config.dataset.in_memory and config.evaluation.references:
             guesses = config.evaluation.model_copy(update={"references": "chance"})
             config = config.model_copy(update={"evaluation": guesses})
-        shown = config.dataset.background
-        background = read_background(shown, dataset.layout) if shown is not None else None
+        background = None
+        if config.dataset.background is not None:
+            background = read_background(config.dataset.background, dataset.layout)
         if like and not np.array_equal(like.dataset.y, dataset.y):
             raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
-        if plan is None and not (
-            like and dataset is like.dataset
-        ):  # a resumed study goes on as it was started
+        is_shared = like is not None and dataset is like.dataset
+        if plan is None and not is_shared:  # a resumed study goes on as it was started
             refuse_leaks(dataset.excerpt, kept_columns(config))
-        study = cls(
-            config,
-            dataset,
-            like.plan if like else NestedPlan(0, ()),
-            (),
-            own=own,
-            background=background,
-        )
-        draw = (lambda: study.plan) if like else partial(draw_folds, config, dataset, plan)
+        study = cls(config, dataset, NestedPlan(0, ()), (), own=own, background=background)
+        draw = (lambda: like.plan) if like else partial(draw_folds, config, dataset, plan)
         study = study.checked(draw, partial(list_configurations, config))
-        if plan is None and like and dataset is like.dataset:  # a resumed study has recorded them
-            # Of the same samples and folds; they take seconds.
+        if plan is None and like and is_shared:  # a resumed study has recorded them
+            # Those of the same samples and folds, which take seconds.
             vars(study)["data_remarks"] = like.data_remarks
         return study
 
@@ -137,8 +130,7 @@ class Study:
         *,
         saved: bool = True,
     ) -> Study:
-        """Return the study with folds and configurations, after it has checked all against each
-        other.
+        """Return the study with folds and configurations, after a check of all together.
 
         Whether its models can be ``saved`` is not found out for a study that saves none.
         """
@@ -186,11 +178,9 @@ class Study:
     @cached_property
     def capabilities(self) -> Capabilities:
         """Capabilities of the method."""
-        return (
-            self.template.capabilities
-            if self.template
-            else solver_capabilities(self.config.solver.name)
-        )
+        if self.template:
+            return self.template.capabilities
+        return solver_capabilities(self.config.solver.name)
 
     @property
     def ranks_by_permutation(self) -> bool:
@@ -212,9 +202,7 @@ class Study:
         return replace(self, config=self.config.model_copy(update={"dataset": section}), own=None)
 
     def reads_alike(self, config: StudyConfig) -> bool:
-        """Return whether a configuration reads the same data as this study, whatever their
-        scaling.
-        """
+        """Return whether a configuration reads this study's data, whatever the scaling of both."""
         same: dict[str, Any] = {"scaling": self.config.dataset.scaling}
         if config.dataset.task is None:  # found in this study
             same["task"] = self.config.dataset.task
@@ -258,16 +246,12 @@ class Study:
 
     @property
     def kept_whole(self) -> LabelArray | None:
-        """Group, or block of consecutive rows, of each sample, which stays whole in all splits;
-        None without.
-        """
+        """Group, or block of rows, of each sample, which all splits keep whole; None without."""
         return self.dataset.groups if self.block_numbers is None else self.block_numbers
 
     @cached_property
     def examples(self) -> Sequence[Configuration]:
-        """Representative configurations: the list, or the corners of the space if the search
-        proposes them.
-        """
+        """Representative configurations: the list, or corners of a space that is searched."""
         return self.configurations or corners(self.config.solver.params, self.config.solver.space)
 
     @cached_property
@@ -282,14 +266,10 @@ class Study:
         A transductive method holds the test samples as well.
         """
         fold, number = self.smallest
-        smallest = fold.inner[number].train
-        transductive = self.capabilities.transductive
-        folds = self.plan.folds
-        sets = [
-            np.concatenate([fold.train, fold.test]) if transductive else fold.train
-            for fold in folds
-        ]
-        return smallest, max(sets, key=len)
+        sets = [fold.train for fold in self.plan.folds]
+        if self.capabilities.transductive:
+            sets = [np.concatenate([fold.train, fold.test]) for fold in self.plan.folds]
+        return fold.inner[number].train, max(sets, key=len)
 
     def solver(
         self, params: Mapping[str, Any], random_state: int | None = None, *, ranked: bool = True
@@ -308,17 +288,13 @@ class Study:
         )
 
     def trial_solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
-        """Return an unfitted solver for a trial: ranking by permutation would only cost time
-        where none is scored.
-        """
+        """Return an unfitted solver for a trial, which ranks by permutation only if scored so."""
         return self.solver(params, random_state, ranked=not self.evaluation.is_native)
 
     def preference(
         self, records: Iterable[TrialRecord]
     ) -> dict[str, tuple[tuple[float, ...], int]]:
-        """Return complexity and place in the search of each trial's configuration, by the
-        trial's id.
-        """
+        """Return complexity and place in the search of each trial's configuration, by its id."""
         listed = {
             configuration.id: number for number, configuration in enumerate(self.configurations)
         }
@@ -358,6 +334,9 @@ class Study:
         """Settings by which fitted selectors are scored."""
         settings = self.config.evaluation
         tasks, judge = self.dataset.layout.task_names, judge_of(settings)
+        references = settings.references
+        if not self.config.dataset.in_memory:
+            references = references and "chance"
         return Evaluation(
             estimator=judge.name,
             n_features=settings.n_features,
@@ -366,11 +345,7 @@ class Study:
             tasks=tasks,
             report=settings.report,
             choose_n=settings.rule,
-            references=(
-                settings.references
-                if self.config.dataset.in_memory
-                else settings.references and "chance"
-            ),
+            references=references,
             params=judge.params,
             settings=judge.settings,
             stored=not self.config.dataset.in_memory,
@@ -379,9 +354,7 @@ class Study:
 
     @property
     def redundancy_sizes(self) -> tuple[int, ...]:
-        """Numbers of best features whose redundancy is recorded: ``evaluation.n_features``, else
-        the default top.
-        """
+        """Numbers of best features whose redundancy is recorded."""
         return self.config.evaluation.n_features or (self.default_top,)
 
     @property
@@ -405,7 +378,8 @@ class Study:
     def prepared_examples(self) -> dict[str, Mapping[str, Any]]:
         """Parameters of the first example with each `prepare_key`, by key."""
         examples: dict[str, Mapping[str, Any]] = {}
-        for example in self.examples if self._prepare_parameters else self.examples[:1]:
+        differing = self.examples if self._prepare_parameters else self.examples[:1]
+        for example in differing:
             examples.setdefault(self.prepare_key(example.params), example.params)
         return examples
 
@@ -446,12 +420,12 @@ class Study:
 
     @property
     def n_trials(self) -> int:
-        """Number of trials: inner training sets on a path, else configurations, times outer
-        folds if adaptive.
-        """
+        """Number of trials: of inner training sets on a path, of configurations, or of both."""
         if self.config.search.is_path:
             return self.n_inner
-        return self.n_configurations * (len(self.plan.folds) if self.config.search.adaptive else 1)
+        if self.config.search.adaptive:
+            return self.n_configurations * len(self.plan.folds)
+        return self.n_configurations
 
     @property
     def n_inner(self) -> int:
@@ -460,16 +434,12 @@ class Study:
 
     @property
     def largest(self) -> tuple[OuterFold, int]:
-        """Inner training set with the most samples, as its outer fold and the number of its
-        inner fold.
-        """
+        """Inner training set with the most samples: its outer fold, the number of its inner one."""
         return max(self.training_sets, key=lambda item: len(item[0].inner[item[1]].train))
 
     @property
     def smallest(self) -> tuple[OuterFold, int]:
-        """Inner training set with the fewest samples, as its outer fold and the number of its
-        inner fold.
-        """
+        """Inner training set with the fewest samples, as `largest`."""
         return min(self.training_sets, key=lambda item: len(item[0].inner[item[1]].train))
 
     @property

@@ -1,4 +1,4 @@
-"""Libraries and processor features on which the last bits of a number depend, in one process."""
+"""Identity of what computes a study: hash of raysel's code, versions of libraries, processor."""
 
 from __future__ import annotations
 
@@ -19,9 +19,20 @@ from threadpoolctl import threadpool_info
 from raysel.core import __version__
 from raysel.core.printing import listed
 
+#: Libraries whose version can change the last bits of a number, by the package that they hold.
+_NUMERICAL = {"numpy": "numpy", "scipy": "scipy", "sklearn": "scikit-learn"}
+#: Parts of `machine_versions` besides the libraries; a study may be resumed with others, which is
+#: remarked.
+MACHINE = ("blas", "simd", "libc")
+#: Libraries whose version is recorded for information.
+_INFORMATIVE = ("ray", "mlflow", "pyarrow")
+#: Names in `versions` that are none of Python and of libraries that can change a number.
+_NO_LIBRARIES = frozenset({"raysel", "numbers", *MACHINE, *_INFORMATIVE})
 #: Folders in which the wheels of numpy and scipy keep their BLAS. Other packages may load further
 #: ones.
 _WHEELS = ("numpy.libs", "scipy.libs", ".dylibs")
+#: What tells one BLAS from another, of what threadpoolctl knows of it.
+_BLAS_KEYS = ("internal_api", "version", "architecture", "threading_layer")
 #: Parts of `machine_versions` that an environment variable changes, with how to set it.
 _REMEDIES = {
     "blas": (
@@ -30,12 +41,39 @@ _REMEDIES = {
     ),
     "simd": "for other instructions in numpy set NPY_DISABLE_CPU_FEATURES before the study starts",
 }
+#: Modules that compute the numbers of every study, besides the module of the solver.
+_ROOTS = (
+    "raysel.base.template",
+    "raysel.data.loading",
+    "raysel.data.preparation.making",
+    "raysel.data.scaling",
+    "raysel.evaluation.configurations",
+    "raysel.evaluation.lockstep",
+    "raysel.evaluation.nested_search",
+    "raysel.evaluation.plan",
+    "raysel.evaluation.references",
+    "raysel.evaluation.refit",
+    "raysel.evaluation.samplers",
+    "raysel.evaluation.scoring",
+    "raysel.execution.serial",
+    "raysel.execution.trials",
+)
+#: Modules that connect the others; hashed alone, because their imports reach all methods and what
+#: computes no number.
+_WIRING = (
+    "raysel.config.preparation",
+    "raysel.config.space",
+    "raysel.execution.trial_plan",
+    "raysel.study.definition",
+)
+#: Packages of raysel whose code can change a number; imports of other packages are not followed.
+_COUNTED = ("base", "baselines", "data", "evaluation", "numerics", "solvers")
+#: Nodes of Python's syntax tree that may have a docstring.
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def machine_versions() -> dict[str, str]:
-    """Return what of this process can change the last bits of a number, besides raysel's own
-    code.
-    """
+    """Return what of this process, besides raysel's code, can change the last bits of a number."""
     libraries = {
         name: str(importlib.import_module(module).__version__)
         for module, name in _NUMERICAL.items()
@@ -71,12 +109,12 @@ def _blas() -> str:
     of_wheels = [
         library for library in libraries if Path(library["filepath"]).parent.name in _WHEELS
     ]
-    keys = ("internal_api", "version", "architecture", "threading_layer")
-    return ", ".join(
-        sorted(
-            {" ".join(str(b[key]) for key in keys if b.get(key)) for b in of_wheels or libraries}
-        )
-    )
+    return ", ".join(sorted({_describe_blas(library) for library in of_wheels or libraries}))
+
+
+def _describe_blas(library: Mapping[str, Any]) -> str:
+    values = [library.get(key) for key in _BLAS_KEYS]
+    return " ".join(str(value) for value in values if value)
 
 
 def _simd() -> str:
@@ -85,48 +123,6 @@ def _simd() -> str:
     extensions = shown.get("SIMD Extensions", {}) if isinstance(shown, dict) else {}
     names = [*extensions.get("baseline", ()), *extensions.get("found", ())]
     return " ".join((platform.machine(), *names))
-
-
-#: Modules that compute the numbers of every study, besides the module of the solver.
-_ROOTS = (
-    "raysel.base.template",
-    "raysel.data.loading",
-    "raysel.data.preparation.making",
-    "raysel.data.scaling",
-    "raysel.evaluation.configurations",
-    "raysel.evaluation.lockstep",
-    "raysel.evaluation.nested_search",
-    "raysel.evaluation.plan",
-    "raysel.evaluation.references",
-    "raysel.evaluation.refit",
-    "raysel.evaluation.samplers",
-    "raysel.evaluation.scoring",
-    "raysel.execution.serial",
-    "raysel.execution.trials",
-)
-#: Modules that connect the others; hashed alone, because their imports reach all methods and what
-#: computes no number.
-_WIRING = (
-    "raysel.config.preparation",
-    "raysel.config.space",
-    "raysel.execution.trial_plan",
-    "raysel.study.definition",
-)
-#: Packages of raysel whose code can change a number; imports of other packages are not followed.
-_COUNTED = ("base", "baselines", "data", "evaluation", "numerics", "solvers")
-
-#: Nodes of Python's syntax tree that may have a docstring.
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-
-#: Libraries whose version can change the last bits of a number, by the package that they hold.
-_NUMERICAL = {"numpy": "numpy", "scipy": "scipy", "sklearn": "scikit-learn"}
-#: Parts of `machine_versions` besides the libraries; a study may be resumed with others, which is
-#: remarked.
-MACHINE = ("blas", "simd", "libc")
-#: Libraries whose version is recorded for information.
-_INFORMATIVE = ("ray", "mlflow", "pyarrow")
-#: Names in `versions` that are none of Python and of libraries that can change a number.
-_NO_LIBRARIES = frozenset({"raysel", "numbers", *MACHINE, *_INFORMATIVE})
 
 
 def versions(code: Sequence[Callable[..., Any]], libraries: Sequence[str] = ()) -> dict[str, str]:
@@ -160,9 +156,7 @@ def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Itera
 
 
 def other_versions(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Return a sentence on what is computed now of a study whose own numbers are of other
-    versions; else nothing.
-    """
+    """Say what computes now, of a study whose own numbers are of other versions; else nothing."""
     names = [*_changed_libraries(before, now)]
     if before.get("numbers") != now.get("numbers"):
         names.insert(0, "raysel")
@@ -203,9 +197,7 @@ def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
 
 
 def source_modules(roots: Sequence[str]) -> set[str]:
-    """Return modules of raysel and the modules that they import from packages that can change a
-    number.
-    """
+    """Return modules of raysel with those that they import and that can change a number."""
     modules: set[str] = set()
     waiting = list(roots)
     while waiting:
@@ -218,17 +210,11 @@ def source_modules(roots: Sequence[str]) -> set[str]:
 
 @cache
 def _own_module(name: str) -> tuple[tuple[str, ...], str]:
-    """Modules in the counted packages that a module imports, at its top or inside functions, and
-    its code's hash.
-    """
+    """Return the counted modules that a module imports, anywhere, and the hash of its code."""
     tree = _tree(_own_modules()[name])
     counted = tuple(f"raysel.{package}." for package in _COUNTED)
-    imports = (
-        target
-        for target in imported_names(tree)
-        if target in _own_modules() and target.startswith(counted)
-    )
-    return tuple(sorted(imports)), _hash(tree)
+    imports = imported_names(tree) & _own_modules().keys()
+    return tuple(sorted(name for name in imports if name.startswith(counted))), _hash(tree)
 
 
 def imported_names(tree: ast.Module) -> set[str]:
@@ -266,9 +252,7 @@ def _version(distribution: str) -> str:
 
 @cache
 def _distributions() -> Mapping[str, Sequence[str]]:
-    """Names of the installed distributions by the module that they hold; listing them takes a
-    second.
-    """
+    """Names of installed distributions by the module that they hold; it takes a second."""
     return packages_distributions()
 
 
@@ -283,9 +267,8 @@ def _foreign_identity(name: str) -> str:
     )
     path = Path(getattr(sys.modules.get(name), "__file__", None) or "")
     # An installation in editable mode changes without its version.
-    return (
-        f"{name} {versions_of} {_hash(_tree(path)) if path.suffix == '.py' else 'without source'}"
-    )
+    source = _hash(_tree(path)) if path.suffix == ".py" else "without source"
+    return f"{name} {versions_of} {source}"
 
 
 def _tree(path: Path) -> ast.Module:
@@ -300,21 +283,22 @@ def _hash(tree: ast.Module) -> str:
 
 
 def _add_words(node: ast.AST, words: list[str]) -> None:
-    """Describe a node and those below it as `ast.dump` does, in a quarter of its time, which
-    each study waits for.
-    """
+    """Describe a node and those below it as `ast.dump` does, in a quarter of its time."""
     words.append(type(node).__name__)
     for name in node._fields:
         value: Any = getattr(node, name, None)
-        if (
-            name == "body"
-            and isinstance(node, _DOCUMENTED)
-            and ast.get_docstring(node, clean=False) is not None
-        ):
-            value = value[1:]
-        for item in value if isinstance(value, list) else (value,):
+        items = value if isinstance(value, list) else [value]
+        if name == "body" and isinstance(node, _DOCUMENTED) and _has_docstring(node):
+            items = items[1:]
+        for item in items:
             if isinstance(item, ast.AST):
                 _add_words(item, words)
             else:
                 words.append(repr(item))
         words.append(";")
+
+
+def _has_docstring(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef,
+) -> bool:
+    return ast.get_docstring(node, clean=False) is not None

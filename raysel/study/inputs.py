@@ -42,6 +42,20 @@ ARRANGEMENT = (
     "exclude_classes",
     "exclude_labels",
 )
+#: Keys of ``dataset`` that `load_dataset` takes as they are.
+_READING = (
+    "label",
+    "labels",
+    "delimiter",
+    "mask",
+    "only",
+    "drop_unlabelled",
+    "table",
+    "params",
+    *ARRANGEMENT,
+)
+#: Texts of values that are none.
+_EMPTY = ("nan", "<NA>", "NaT")
 #: Keys of ``dataset`` that `OwnData.dataset` applies, and that must not be applied again to the
 #: written file.
 _APPLIED = ("label", "drop", "drop_unlabelled", *ARRANGEMENT)
@@ -139,7 +153,9 @@ class OwnData:
             )
         arrangement = given(config, ARRANGEMENT)
         if self.data is None and _is_frame(self.X):
-            label = self.label if self.y is not None else self.label or config.label
+            label: str | tuple[str, ...] | None = self.label
+            if self.y is None:
+                label = label or config.label
             kept_whole = groups if self.groups is None else self.groups
             named = kept_whole if isinstance(kept_whole, str) else None
             return Dataset.from_frame(
@@ -201,16 +217,14 @@ def raw_data(dataset: Dataset) -> RawData:
 
 
 def with_data_at(path: str | Path, config: ConfigT, *, written: bool = True) -> ConfigT:
-    """Return a configuration with this ``dataset.path``, without what arranges samples if these
-    are ``written`` so.
-    """
+    """Return a configuration of the data at a path; if so ``written``, nothing arranges them."""
     raw = config.to_dict()
-    applied = _APPLIED if written else ()
-    raw["dataset"] = {key: value for key, value in raw["dataset"].items() if key not in applied} | {
-        "path": str(path)
-    }
+    section = dict(raw["dataset"])
     if written:
+        for key in _APPLIED:
+            section.pop(key, None)
         raw["cv"] = {key: value for key, value in (raw.get("cv") or {}).items() if key != "groups"}
+    raw["dataset"] = section | {"path": str(path)}
     if isinstance(config, StudyConfig):
         return load_config(raw)
     return load_comparison(raw)
@@ -230,9 +244,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _samples(X: Any) -> Any:
-    """Copy of the samples as an array, which the data set may keep, or rows of a table, which
-    nothing changes.
-    """
+    """Copy the samples as an array, which the data set may keep; rows of a table are not copied."""
     if isinstance(X, TableRows):
         return X
     if hasattr(X, "toarray"):
@@ -260,11 +272,7 @@ def _labels(values: Any, what: str) -> LabelArray:
         raise DataError(f"{what} is no array: {error}") from error
     if labels.dtype.kind != "O":
         return labels
-    missing = [
-        i
-        for i, value in enumerate(labels.flat)
-        if value is None or str(value) in ("nan", "<NA>", "NaT")
-    ]
+    missing = [i for i, value in enumerate(labels.flat) if value is None or str(value) in _EMPTY]
     if missing:
         raise DataError(
             f"{what} has no value in row {missing[0]} (counted from 0); fill it in or remove the"
@@ -285,45 +293,27 @@ def _labels(values: Any, what: str) -> LabelArray:
 
 
 def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
-    """Load the data set of a study, or join those of its tasks, or choose the modalities of one
-    in memory.
-    """
+    """Load the data of a study, join those of its tasks, or choose modalities of its own data."""
     source, groups = config.dataset, config.cv.groups
+    if own is not None and source.only is not None:
+        return Dataset.from_raw(raw_data(own), own.name, only=source.only)
     if own is not None:
-        return (
-            own
-            if source.only is None
-            else Dataset.from_raw(raw_data(own), own.name, only=source.only)
-        )
+        return own
     if source.tasks is None:
-        equal = groups == EQUAL_SAMPLES
-        if equal and not source.in_memory:
+        if groups == EQUAL_SAMPLES and not source.in_memory:
             raise ConfigError(
                 f"dataset.in_memory: cv.groups: {EQUAL_SAMPLES} compares samples in memory; leave"
                 " one of the two out."
             )
-        dataset = _load(source, None if equal else groups)
-        return grouped_by_values(dataset) if equal else dataset
-    if groups == EQUAL_SAMPLES:
-        tasks = {task.name: grouped_by_values(_load(task, None)) for task in source.tasks}
-    else:
-        tasks = {task.name: _load(task, groups) for task in source.tasks}
+        return _load(source, groups)
+    tasks = {task.name: _load(task, groups) for task in source.tasks}
     return join_tasks(tasks, " + ".join(tasks))
 
 
 def _load(source: DatasetConfig | TaskConfig, groups: str | None) -> Dataset:
-    keys = (
-        "label",
-        "labels",
-        "delimiter",
-        "mask",
-        "only",
-        "drop_unlabelled",
-        "table",
-        "params",
-        *ARRANGEMENT,
-    )
-    place, options = source.path or source.source or "", given(source, keys)
+    if groups == EQUAL_SAMPLES:
+        return grouped_by_values(_load(source, None))
+    place, options = source.path or source.source or "", given(source, _READING)
     return load_dataset(
         place,
         groups=groups,
@@ -337,19 +327,19 @@ def _load(source: DatasetConfig | TaskConfig, groups: str | None) -> Dataset:
 
 def kept_columns(config: StudyConfig) -> list[str]:
     """Return the names of the columns that are accepted as features whatever they look like."""
-    tasks, only = config.dataset.tasks or (), config.dataset.only
+    only = config.dataset.only
     # Names of modalities that are not used here, but by other members of a comparison, are no
     # mistake.
     kept = [
         name for name in config.dataset.keep if only is None or re.split(r"[.\[]", name)[0] in only
     ]
-    return [*kept, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
+    for task in config.dataset.tasks or ():
+        kept += [f"{task.name}{SEPARATOR}{name}" for name in task.keep]
+    return kept
 
 
 def blocks_of(config: StudyConfig, dataset: Dataset) -> Blocks | None:
-    """Return the blocks of consecutive samples that a study's folds are made of; None if they
-    are of single ones.
-    """
+    """Return the blocks of consecutive samples that folds are made of; None for single ones."""
     if config.cv.blocks == BlocksConfig():
         return None
     if dataset.tasks is not None:
@@ -388,9 +378,7 @@ def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> Nest
 
 
 def _n_outer(config: StudyConfig, dataset: Dataset, whole: LabelArray | None) -> int:
-    """Return the number of outer folds; one for each sample, group or block where one is left
-    out.
-    """
+    """Return the number of outer folds; to leave one out, that of samples, groups or blocks."""
     if isinstance(config.cv.outer, int):
         return config.cv.outer
     return dataset.n_samples if whole is None else len(np.unique(whole))
@@ -399,11 +387,13 @@ def _n_outer(config: StudyConfig, dataset: Dataset, whole: LabelArray | None) ->
 def list_configurations(config: StudyConfig) -> tuple[Configuration, ...]:
     """List the configurations that a study tries."""
     solver, search = config.solver, config.search
-    listed = configurations(
+    all_of_space = configurations(
         solver.params,
         solver.space,
         method=search.method,
         num_samples=search.num_samples,
         seed=config.seed,
     )
-    return tuple(restrict_to(listed, search.configurations) if search.configurations else listed)
+    if search.configurations:
+        return tuple(restrict_to(all_of_space, search.configurations))
+    return tuple(all_of_space)

@@ -1,6 +1,4 @@
-"""Checks of a study's configurations against its training sets, by trial fits where nothing else
-tells.
-"""
+"""Checks of a study's configurations against its training sets, by trial fits where needed."""
 
 from __future__ import annotations
 
@@ -74,22 +72,18 @@ def _find_out(
     tried: dict[str, Estimator] = {}
     error: BaseException | None = None
     few = train[_few(dataset.y[train])]
-    for key, solver in _of_each_kind(solvers):
-        for rows in (
-            few,
-            train,
-        ):  # a fit that fails on few samples is repeated on the whole training set
+    for key, solver in _first_of_each_kind(solvers):
+        # A fit that fails on few samples is repeated on the whole training set.
+        for rows in (few, train):
             y = dataset.y[rows]
-            split = _split_of(dataset, rows, scaler, preparation)
+            split = _fit_split(dataset, rows, scaler, preparation)
             X = split.X_train
             set_parameters(solver, split.parameters)
             try:
                 with warnings.catch_warnings(action="ignore"):
                     next(solver.iterate(X, y, solver.prepare(X, y)))
-            except (
-                Exception,  # noqa: BLE001
-                SystemExit,
-            ) as raised:  # a class of another package may raise anything
+            # A class of another package may raise anything.
+            except (Exception, SystemExit) as raised:  # noqa: BLE001
                 error = raised
             else:
                 tried[key] = solver
@@ -109,17 +103,25 @@ def _find_out(
             _check_predicts_labels(name, solver.predict(X[:1]), dataset.y.shape[1])
         shown = f"{name} ({key})" if len(tried) > 1 else name
         check_judge(config.evaluation.estimator_name, shown, ranks[key], hasattr(solver, "predict"))
-        of_scores = (
-            "class_scores",
-            *(("decision_function", "predict_proba") if dataset.layout.is_multitask else ()),
-        )
-        if config.evaluation.is_native and _of_response(config, *of_scores):
-            n_classes = (
-                dataset.y.shape[1] if dataset.is_multilabel else len(np.unique(dataset.y[train]))
-            )
-            class_scores(solver, X[:1], n_classes)  # raises where they are not one for each class
+        if config.evaluation.is_native and _takes_class_scores(config, dataset):
+            # This raises where they are not one for each class.
+            class_scores(solver, X[:1], _n_classes(dataset, train))
     solvers_tried = list(tried.values()) if saved else []
     return Findings(all(ranks.values()), _refused(solvers_tried), unlisted=_unlisted(solvers_tried))
+
+
+def _takes_class_scores(config: StudyConfig, dataset: Dataset) -> bool:
+    """Return whether a metric takes one score for each class of each sample."""
+    responses = ["class_scores"]
+    if dataset.layout.is_multitask:
+        responses += ["decision_function", "predict_proba"]
+    return bool(_metrics_by_response(config, *responses))
+
+
+def _n_classes(dataset: Dataset, rows: IntArray) -> int:
+    if dataset.is_multilabel:
+        return int(dataset.y.shape[1])
+    return len(np.unique(dataset.y[rows]))
 
 
 def _tried_judges(
@@ -131,8 +133,7 @@ def _tried_judges(
     *,
     random_state: int,
 ) -> list[Any]:
-    """Fit what scores the best features to a few samples, with each setting, and return the fitted
-    ones.
+    """Return what scores the best features, fitted to a few samples with each setting.
 
     Its outputs must be those that the metrics take. A setting, or a number of features, with which
     it fails is left out here as it is by the study, unless all fail.
@@ -146,12 +147,13 @@ def _tried_judges(
     @cache
     def training_set(whole: bool) -> tuple[Any, LabelArray]:
         rows = train if whole else train[_few(dataset.y[train])]
-        split = _split_of(dataset, rows, scaler, preparation)
+        split = _fit_split(dataset, rows, scaler, preparation)
         return split.X_train, split.y_train
 
     for setting in judge.settings:
-        shown = shown_setting(setting)
-        where = f"evaluation.estimator: {judge.name}{f' ({shown})' if shown else ''}"
+        where = f"evaluation.estimator: {judge.name}"
+        if shown := shown_setting(setting):
+            where += f" ({shown})"
         try:
             model = judge.make(dataset.y, random_state, setting)
             validate_params(model)
@@ -169,7 +171,8 @@ def _tried_judges(
                     fitted = fit_to_labels(model, X[:, :n], y)
                     fitted.predict(X[:, :n])
             except (Exception, SystemExit) as raised:  # noqa: BLE001 - as above
-                failure = (failure or raised) if whole else failure
+                if whole:
+                    failure = failure or raised
                 continue
             for key, name in metrics_of(config):
                 _check_output(fitted, X[:, :n], y, metric(name, key), key, where)
@@ -186,7 +189,7 @@ def _tried_judges(
     return judges
 
 
-def _split_of(
+def _fit_split(
     dataset: Dataset, train: IntArray, scaler: TransformerMixin, preparation: Preparation | None
 ) -> Split:
     rows = SplitRows(X=dataset.X, y=dataset.y, train=train)
@@ -208,13 +211,11 @@ def _check_output(model: Any, X: Any, y: LabelArray, measure: Metric, key: str, 
             " predict_proba; take another estimator or metric."
         )
     known = target_of(y).known_beside(y)
+    if known is None:
+        known = getattr(model, "classes_", None)
     try:
         with warnings.catch_warnings(action="ignore"):
-            measure(
-                y,
-                measure.output(model, X, y),
-                getattr(model, "classes_", None) if known is None else known,
-            )
+            measure(y, measure.output(model, X, y), known)
     except (Exception, SystemExit) as error:  # a class of another package may return anything
         told = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise ConfigError(f"{key}: {measure.name} cannot be computed of {where}: {told}") from error
@@ -230,10 +231,10 @@ def _check_is_as_declared(name: str, can: Capabilities, solver: Estimator, n_fea
     if can.ranks is None:
         return
     if can.ranks != hasattr(solver, "scores_"):
+        has, mend = ("no", "set") if can.ranks else ("a", "do not set")
         raise ConfigError(
-            f"solver.name: {name} declares capabilities.ranks={can.ranks}, but its fit has"
-            f" {'no' if can.ranks else 'a'} `scores_`; {'set' if can.ranks else 'do not set'} it in"
-            f" `_updates`, or declare ranks={not can.ranks}."
+            f"solver.name: {name} declares capabilities.ranks={can.ranks}, but its fit has {has}"
+            f" `scores_`; {mend} it in `_updates`, or declare ranks={not can.ranks}."
         )
     if can.ranks and np.shape(solver.scores_) != (n_features,):
         raise ConfigError(
@@ -293,18 +294,14 @@ def _few(y: LabelArray) -> IntArray:
     """Indices of the first samples of each class, or with and without each label, or of all."""
     if is_quantity(y):
         return np.arange(min(len(y), 2 * _TRIED_PER_CLASS))
-    groups = (
-        [y == label for label in np.unique(y)]
-        if y.ndim == 1
-        else [c == v for c in y.T for v in np.unique(c)]
-    )
-    rows: IntArray = np.unique(
-        np.concatenate([np.flatnonzero(group)[:_TRIED_PER_CLASS] for group in groups])
-    )
-    return rows
+    rows: list[IntArray] = []
+    for column in y.reshape(len(y), -1).T:
+        rows += [np.flatnonzero(column == value)[:_TRIED_PER_CLASS] for value in np.unique(column)]
+    few: IntArray = np.unique(np.concatenate(rows))
+    return few
 
 
-def _of_each_kind(solvers: Sequence[tuple[str, Estimator]]) -> list[tuple[str, Estimator]]:
+def _first_of_each_kind(solvers: Sequence[tuple[str, Estimator]]) -> list[tuple[str, Estimator]]:
     """First configuration of each combination of parameters that are strings, booleans or None."""
     kinds: dict[tuple[tuple[str, str], ...], tuple[str, Estimator]] = {}
     for key, solver in solvers:
@@ -327,9 +324,7 @@ def check_configurations(
     random_state: int,
     saved: bool = True,
 ) -> Findings:
-    """Check configurations against the data and the extreme training sets, and determine
-    properties of the method.
-    """
+    """Check configurations against data and extreme training sets, and try the method out."""
     if config.evaluation.estimator == KNN and config.evaluation.n_neighbors > len(train):
         raise ConfigError(
             f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {len(train)}"
@@ -344,9 +339,8 @@ def check_configurations(
             )
         try:
             for rows in (train, largest):
-                solver.check_training(
-                    dataset.y[rows], None if dataset.tasks is None else dataset.tasks[rows]
-                )
+                tasks = None if dataset.tasks is None else dataset.tasks[rows]
+                solver.check_training(dataset.y[rows], tasks)
         except ConfigError as error:
             raise ConfigError(f"configuration {name}: {error}") from error
     _check_outputs(config, solvers, dataset.layout.is_multitask)
@@ -379,14 +373,15 @@ def check_configurations(
             findings, untrusted=tuple(sorted({*findings.untrusted, *of_judge})), storable=False
         )
     if config.tracking.register and not findings.storable:
-        other = (
-            ", or use evaluation.estimator knn or linear_svm, whose model needs no part of the"
-            " method"
-        )
+        mend = "leave tracking.register out"
+        if findings.ranks:
+            mend += (
+                ", or use evaluation.estimator knn or linear_svm, whose model needs no part of the"
+                " method"
+            )
         raise ConfigError(
             f"tracking.register: there will be no model to register as {config.tracking.register}:"
-            f" a model file cannot hold {', '.join(findings.untrusted)}; leave tracking.register"
-            f" out{other if findings.ranks else ''}."
+            f" a model file cannot hold {', '.join(findings.untrusted)}; {mend}."
         )
     if config.tracking.register and findings.unlisted:
         raise ConfigError(
@@ -408,7 +403,7 @@ def _check_path(solvers: Sequence[Estimator]) -> None:
     cls.check_path(solvers)
 
 
-def _of_response(config: StudyConfig, *responses: str) -> list[tuple[str, Metric]]:
+def _metrics_by_response(config: StudyConfig, *responses: str) -> list[tuple[str, Metric]]:
     """Metrics of the study that take one of these outputs, with their keys."""
     chosen = [(key, metric(name, key)) for key, name in metrics_of(config)]
     return [(key, measure) for key, measure in chosen if measure.response in responses]
@@ -423,22 +418,20 @@ def _check_outputs(
     The samples of `several` tasks are classified by the method itself alone.
     """
     judge, name = config.evaluation.estimator_name, config.solver.class_name
-    other = (
-        ""
-        if several
-        else ", or use evaluation.estimator knn or linear_svm if the method ranks features"
-    )
-    instead = "leave the metric out, or use evaluation.estimator knn if the method ranks features"
-    if several:
-        instead = "take a metric of the decision, e.g. average_precision, or of the predictions"
-    for key, measure in _of_response(config, "class_scores", "decision_function"):
-        for variant, solver in solvers if judge == NATIVE else ():
+    native = solvers if judge == NATIVE else ()
+    mend = "leave the metric out"
+    instead = "take a metric of the decision, e.g. average_precision, or of the predictions"
+    if not several:
+        instead = f"{mend}, or use evaluation.estimator knn if the method ranks features"
+        mend += ", or use evaluation.estimator knn or linear_svm if the method ranks features"
+    for key, measure in _metrics_by_response(config, "class_scores", "decision_function"):
+        for variant, solver in native:
             if not gives_class_scores(solver):
                 raise ConfigError(
                     f"{key}: {measure.name} needs scores of the classes, and {name} ({variant}) has"
-                    f" neither decision_function nor predict_proba; leave the metric out{other}."
+                    f" neither decision_function nor predict_proba; {mend}."
                 )
-    for key, measure in _of_response(config, "predict_proba"):
+    for key, measure in _metrics_by_response(config, "predict_proba"):
         if judge == LINEAR_SVM:
             raise ConfigError(
                 f"{key}: {measure.name} needs probabilities, and the decision of"
@@ -446,7 +439,7 @@ def _check_outputs(
                 " evaluation.estimator: sklearn.linear_model.LogisticRegression, or a metric of"
                 " the decision, e.g. roc_auc for two classes."
             )
-        for variant, solver in solvers if judge == NATIVE else ():
+        for variant, solver in native:
             if not hasattr(solver, "predict_proba"):
                 raise ConfigError(
                     f"{key}: {measure.name} needs probabilities, and {name} ({variant}) has no"

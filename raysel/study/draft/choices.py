@@ -1,11 +1,10 @@
-"""Choices of a drafted study by the kind, the size and the values of the data: folds, method,
-scaling and metric.
-"""
+"""Choices of a drafted study by kind, size and values of the data: folds, method and metric."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import compress, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,52 @@ from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, RIDGE
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.defaults import default_estimator, default_metric
 
+#: Fewest samples, or groups, of a class for two outer folds with two inner ones each: one to test,
+#: two to split.
+FEWEST = 3
+#: Fewest samples with and without a label.
+_FEWEST_OF_LABEL = 5
+#: Usual number of folds, and that of large data or many labels.
+_USUAL, _FEW = 5, 3
+#: Number of samples from which the inner folds are large enough if there are three.
+_MANY_SAMPLES = 500
+#: Methods of one pass, for data that the others would take minutes a fit for, and what they are.
+FOR_LARGE = {
+    "fisher_score": "ratio of the scatter between and within classes",
+    "f_test": "F-test of the regression",
+}
+#: Tables are ranked by the loss that judges them, see experiments/claims/defaults.
+_OF_TABLES = "linear_svm"
+#: Largest number of features that is scored: where many features tell a little each, a smaller one
+#: costs score.
+MOST_FEATURES = 1000
+_NUMBERS = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500, MOST_FEATURES)
+#: A draft's score is compared with others', which are not of the fewest features within one
+#: standard error.
+_BEST = (
+    "the number with the best inner score; one_se takes the fewest within one standard error of it"
+)
+#: n standardised features give samples of squared length n, so that C has to be the smaller the
+#: more there are.
+_C, _OF_C = (
+    (0.001, 0.01, 0.1, 1.0),
+    "of linear_svm, smaller where many features are selected; inner folds choose one",
+)
+#: The most numbers of features that are scored.
+_MOST_NUMBERS = 7
+#: Classes whose numbers of samples differ by this factor are unbalanced.
+_UNBALANCED = 2.0
+#: Ranges of cells that differ by this factor are of different units.
+_UNITS = 100.0
+#: Fewest columns that can be the cells of an image.
+_FEWEST_CELLS = 16
+#: What is said of the estimator that is fitted to the best features.
+_FITTED = {
+    RIDGE: "fitted to the best n_features, its alpha by inner folds; or knn",
+    LINEAR_SVM: "fitted to the best n_features columns; or knn, native",
+    KNN: "the nearest training sample in the best n_features cells; or linear_svm, native",
+}
+
 
 class Entry(NamedTuple):
     """One key of a drafted configuration, with dots between its sections and its name."""
@@ -31,17 +76,6 @@ class Entry(NamedTuple):
 def data_size(dataset: Dataset) -> DataSize:
     """Return the size of a data set, from which the draft tells how long fits take."""
     return DataSize(dataset.n_samples, dataset.n_features, max(1, len(dataset.classes)))
-
-
-#: Fewest samples, or groups, of a class for two outer folds with two inner ones each: one to test,
-#: two to split.
-FEWEST = 3
-#: Fewest samples with and without a label.
-_FEWEST_OF_LABEL = 5
-#: Usual number of folds, and that of large data or many labels.
-_USUAL, _FEW = 5, 3
-#: Number of samples from which the inner folds are large enough if there are three.
-_MANY_SAMPLES = 500
 
 
 @dataclass(frozen=True)
@@ -67,38 +101,32 @@ def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: int = S
     counts = class_counts(y, groups)
     smallest = min(counts, key=lambda name: counts[name])
     most = counts[smallest]
-    what = "samples" if groups is None else "groups"
-    why = (
-        f"class {smallest} has {most} {what}"
-        if most < outer or most - -(-most // outer) < inner
-        else ""
-    )
+    why = ""
+    if most < outer or most - -(-most // outer) < inner:
+        why = f"class {smallest} has {most} {'samples' if groups is None else 'groups'}"
     outer = max(2, min(outer, most))
     return Folds(outer, max(2, min(inner, most - -(-most // outer))), why)
 
 
 def drawn_folds(dataset: Dataset, effort: int = SMALL) -> Folds:
-    """Choose numbers of folds that can be drawn: fewer if groups leave a class out of a training
-    set.
-    """
+    """Choose numbers of folds that can be drawn, as groups may leave a class out of a fold."""
     wanted = fold_counts(dataset.y, dataset.groups, effort)
-    if dataset.groups is None:
+    if dataset.groups is None or _can_be_drawn(dataset, wanted):
         return wanted
-    for outer in range(wanted.outer, 1, -1):
-        for inner in range(wanted.inner, 1, -1):
-            try:
-                NestedPlan.make(
-                    dataset.y, outer=outer, inner=inner, repeats=1, groups=dataset.groups, seed=0
-                )
-            except DataError:
-                continue
-            why = (
-                wanted.why
-                if (outer, inner) == (wanted.outer, wanted.inner)
-                else "the groups allow no more"
-            )
-            return Folds(outer, inner, why)
+    for outer, inner in product(range(wanted.outer, 1, -1), range(wanted.inner, 1, -1)):
+        fewer = Folds(outer, inner, "the groups allow no more")
+        if _can_be_drawn(dataset, fewer):
+            return fewer
     return wanted
+
+
+def _can_be_drawn(dataset: Dataset, folds: Folds) -> bool:
+    y, groups = dataset.y, dataset.groups
+    try:
+        NestedPlan.make(y, outer=folds.outer, inner=folds.inner, repeats=1, groups=groups, seed=0)
+    except DataError:
+        return False
+    return True
 
 
 def class_counts(y: LabelArray, groups: LabelArray | None = None) -> dict[str | int, int]:
@@ -112,23 +140,17 @@ def class_counts(y: LabelArray, groups: LabelArray | None = None) -> dict[str | 
 
 
 def too_small_classes(y: LabelArray, groups: LabelArray | None = None) -> list[str | int]:
-    """Return the classes with too few samples, or groups, for nested folds, unless fewer than
-    two would be left.
-    """
+    """Return the classes with too few samples or groups for the folds; none if one were left."""
     counts = class_counts(y, groups)
     small = [name for name, count in counts.items() if count < FEWEST]
     return small if len(counts) - len(small) > 1 else []
 
 
 def rare_labels(y: LabelArray, names: Collection[str]) -> list[str]:
-    """Return the labels that too few samples have, or lack, for nested folds, unless fewer than
-    two would be left.
-    """
+    """Return the labels that too few samples have or lack for the folds; none if one were left."""
     present = y.sum(axis=0)
-    fewest = np.minimum(present, len(y) - present)
-    rare = [
-        name for name, count in zip(names, fewest.tolist(), strict=True) if count < _FEWEST_OF_LABEL
-    ]
+    is_rare = np.minimum(present, len(y) - present) < _FEWEST_OF_LABEL
+    rare = [*compress(names, is_rare)]
     return rare if y.shape[1] - len(rare) > 1 else []
 
 
@@ -152,15 +174,6 @@ def fold_entries(dataset: Dataset, groups: str | None) -> list[Entry]:
         comment = "the samples of one value stay in one fold; the column is no feature"
         entries.append(Entry("cv.groups", groups, comment))
     return entries
-
-
-#: Methods of one pass, for data that the others would take minutes a fit for, and what they are.
-FOR_LARGE = {
-    "fisher_score": "ratio of the scatter between and within classes",
-    "f_test": "F-test of the regression",
-}
-#: Tables are ranked by the loss that judges them, see experiments/claims/defaults.
-_OF_TABLES = "linear_svm"
 
 
 def method_entries(dataset: Dataset) -> list[Entry]:
@@ -195,31 +208,6 @@ def _method_name(dataset: Dataset) -> str:
     if dataset.is_multilabel:
         return "smml"
     return _OF_TABLES if layout.noun == "table" else layout.default_solver
-
-
-#: Largest number of features that is scored: where many features tell a little each, a smaller one
-#: costs score.
-MOST_FEATURES = 1000
-_NUMBERS = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500, MOST_FEATURES)
-#: A draft's score is compared with others', which are not of the fewest features within one
-#: standard error.
-_BEST = (
-    "the number with the best inner score; one_se takes the fewest within one standard error of it"
-)
-#: n standardised features give samples of squared length n, so that C has to be the smaller the
-#: more there are.
-_C, _OF_C = (
-    (0.001, 0.01, 0.1, 1.0),
-    "of linear_svm, smaller where many features are selected; inner folds choose one",
-)
-#: The most numbers of features that are scored.
-_MOST_NUMBERS = 7
-#: Classes whose numbers of samples differ by this factor are unbalanced.
-_UNBALANCED = 2.0
-#: Ranges of cells that differ by this factor are of different units.
-_UNITS = 100.0
-#: Fewest columns that can be the cells of an image.
-_FEWEST_CELLS = 16
 
 
 def feature_numbers(n_features: int) -> list[int]:
@@ -263,25 +251,12 @@ def _of_one_unit(low: FloatArray, high: FloatArray) -> bool:
 
 
 def _like_pixels(X: FloatArray, low: FloatArray, high: FloatArray) -> bool:
-    """Return whether many columns of whole numbers from 0 on share their minimum, and mostly
-    their maximum.
-    """
-    if (
-        X.shape[1] < _FEWEST_CELLS
-        or low.min() != 0
-        or high.max() < 2
-        or not np.array_equal(X, np.floor(X))
-    ):
+    """Return whether many columns of whole numbers from 0 on have a common range, mostly."""
+    if X.shape[1] < _FEWEST_CELLS or low.min() != 0 or high.max() < 2:
+        return False
+    if not np.array_equal(X, np.floor(X)):
         return False
     return bool(np.mean(low == 0) > 0.5 and np.median(high) >= 0.5 * high.max())
-
-
-#: What is said of the estimator that is fitted to the best features.
-_FITTED = {
-    RIDGE: "fitted to the best n_features, its alpha by inner folds; or knn",
-    LINEAR_SVM: "fitted to the best n_features columns; or knn, native",
-    KNN: "the nearest training sample in the best n_features cells; or linear_svm, native",
-}
 
 
 def evaluation_entries(dataset: Dataset) -> list[Entry]:
@@ -319,28 +294,22 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
 
 
 def _metric(dataset: Dataset) -> Entry:
-    value = default_metric(dataset)
-    counts = [] if dataset.is_multilabel else class_counts(dataset.y).values()
+    key, value = "evaluation.metric", default_metric(dataset)
     if dataset.is_multilabel:
         why = "mean over the labels of each label's F1, so that rare labels count as much"
-    elif (
-        max(counts) >= _UNBALANCED * min(counts)
-        and len(counts) == 2
-        and dataset.layout.noun == "table"
-    ):
+        return Entry(key, value, why)
+    counts = class_counts(dataset.y).values()
+    fewest, most = min(counts), max(counts)
+    if most < _UNBALANCED * fewest:
+        why = "share of test samples that are classified correctly; the classes are balanced enough"
+        return Entry(key, value, why)
+    if len(counts) == 2 and dataset.layout.noun == "table":
         # A linear SVM without class weights may predict the larger class only, and yet rank the
         # samples well.
-        value = "roc_auc"
         why = (
             "share of the pairs of a sample of each class that are ranked rightly, for they have"
-            f" {min(counts)} and {max(counts)} samples; chance is .5; or balanced_accuracy"
+            f" {fewest} and {most} samples; chance is .5; or balanced_accuracy"
         )
-    elif max(counts) >= _UNBALANCED * min(counts):
-        value = "balanced_accuracy"
-        why = (
-            f"mean recall of the classes, for they have {min(counts)} to {max(counts)} samples; or"
-            " accuracy"
-        )
-    else:
-        why = "share of test samples that are classified correctly; the classes are balanced enough"
-    return Entry("evaluation.metric", value, why)
+        return Entry(key, "roc_auc", why)
+    why = f"mean recall of the classes, for they have {fewest} to {most} samples; or accuracy"
+    return Entry(key, "balanced_accuracy", why)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
-from raysel.core.printing import listed
+from raysel.core.printing import by_number, listed
 from raysel.core.storage.working_copy import shown_place
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
@@ -74,9 +75,7 @@ class Recognised:
         self.read()
 
     def read(self) -> None:
-        """Read the data with the options; cells without a value and text are prepared by the
-        study.
-        """
+        """Read the data with the options; the study prepares cells of text or without a value."""
         self.dataset = load_dataset(self.path, unprepared=True, **self.options)
 
     @property
@@ -96,14 +95,13 @@ class Recognised:
             shown = ", ".join(
                 f"{dataset.feature_names[i]} ({empty[i]} of {dataset.n_samples})" for i in worst
             )
-            n_empty = int(empty[numbers].sum())
-            cells = (
-                f"{n_empty} {'cell' if n_empty == 1 else 'cells'} ({100 * n_empty / X.size:.2g} %"
-                " of all)"
+            n_empty, n_columns = int(empty[numbers].sum()), len(numbers)
+            most = ", most in" if n_columns > _NAMED else ":"
+            why.append(
+                f"the median of the training samples fills {n_empty}"
+                f" {by_number(n_empty, 'cell', 'cells')} ({100 * n_empty / X.size:.2g} % of all) of"
+                f" {n_columns} {by_number(n_columns, 'column', 'columns')}{most} {shown}"
             )
-            columns = f"{len(numbers)} {'column' if len(numbers) == 1 else 'columns'}"
-            columns += ", most in" if len(numbers) > _NAMED else ":"
-            why.append(f"the median of the training samples fills {cells} of {columns} {shown}")
         if dataset.categories:
             steps.append("encode")
             why.append(f"text becomes an indicator of each value: {listed(dataset.categories)}")
@@ -176,10 +174,10 @@ def labels_beside(path: str | Path) -> Path | None:
     elif path.stem.endswith("_X"):
         stems.insert(0, f"{path.stem[:-1]}y")
     there = {file.name for file in find_data_file(path).parent.iterdir() if is_file(file)}
-    names = (stem + suffix for stem in stems for suffix in _LABEL_SUFFIXES)
-    return next(
-        (path.with_name(name) for name in names if name in there and name != path.name), None
-    )
+    there.discard(path.name)
+    names = map("".join, product(stems, _LABEL_SUFFIXES))
+    beside = (path.with_name(name) for name in names if name in there)
+    return next(beside, None)
 
 
 def _mask_beside(path: str | Path) -> Path:
@@ -206,9 +204,7 @@ def _only_label_array(result: Recognised) -> str | None:
 
 
 def _columns(result: Recognised) -> Any:
-    """The table in a data file, without those columns that the file itself marks as an index;
-    None if it has none.
-    """
+    """The table in a data file, without the columns that it marks as an index; None without one."""
     if result.is_builtin or result.suffix not in TABLE_SUFFIXES:
         return None
     table, _ = open_table(find_data_file(result.file))
@@ -220,17 +216,14 @@ def _columns(result: Recognised) -> Any:
             " name."
         )
     index = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    return table.drop_columns(
-        [name for name in index if isinstance(name, str) and name in table.column_names]
-    )
+    marked = [name for name in index if isinstance(name, str)]
+    return table.drop_columns([name for name in marked if name in table.column_names])
 
 
 def _recognise_volumes(
     result: Recognised, table: Any, label: str | None, mask: str | Path | None
 ) -> None:
-    """Recognise the mask, the labels and the groups of a table of NIfTI files; other columns are
-    not read.
-    """
+    """Recognise the mask, the labels and the groups of a table of NIfTI files."""
     roles = table_roles(table, label)
     place = shown_place(mask or Path(result.path).with_name(_mask_beside(result.file).name))
     labels = result.options.get("labels")  # which the reader refuses
@@ -248,12 +241,8 @@ def _recognise_volumes(
         "label": "column of the labels",
     }
     result.doubts += [doubt for doubt in roles.doubts if not doubt.startswith("drop: ")]
-    used = {*columns, roles.groups}
-    beside = [
-        name
-        for name in table.column_names
-        if name not in used and (name not in roles.drop or names_batch(name))
-    ]
+    others = [name for name in table.column_names if name not in {*columns, roles.groups}]
+    beside = [name for name in others if name not in roles.drop or names_batch(name)]
     if beside:
         result.doubts.append(
             f"confounds: {listed(beside)} may tell the label. List in dataset.confounds what may:"
@@ -338,9 +327,7 @@ def _leave_out_small(result: Recognised) -> None:
 
 
 def _arrange(result: Recognised) -> None:
-    """Recognise images in the rows of a matrix, and columns of no modalities though their names
-    have points.
-    """
+    """Recognise images in the rows of a matrix, and columns that no modalities are in."""
     dataset, layout = result.dataset, result.dataset.layout
     if layout.is_multimodal and result.suffix in TABLE_SUFFIXES:
         # R writes points for blanks, e.g. Sepal.Length and Sepal.Width.

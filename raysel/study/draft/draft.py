@@ -136,7 +136,7 @@ def _write(target: Path, text: str) -> None:
         with atomic_write(target) as temporary:
             temporary.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:  # a text that is no name is a ValueError
-        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        reason = getattr(error, "strerror", None) or error
         raise ConfigError(
             f"{short_middle(str(target), _LONGEST)} cannot be written: {reason}; name another file"
             " by --output."
@@ -211,14 +211,14 @@ def _dataset_entries(data: Recognised, target: Path | None) -> list[Entry]:
 
 
 def _stated_path(given: str, target: Path | None) -> str:
-    """Path of a file as given if the study lies in the working directory, or $RAYSEL_DATA has
-    it, else absolute.
-    """
+    """Path of a file as given, if it is found from where the study lies, else absolute."""
     if as_uri(given):
         return given
     path = at_home(given)
     here = target is None or target.parent.resolve() == Path.cwd()
-    return str(path) if here or not path.exists() else str(path.absolute())
+    if here or not path.exists():  # $RAYSEL_DATA has it
+        return str(path)
+    return str(path.absolute())
 
 
 def _text(data: Recognised, entries: Sequence[Entry], target: Path | None) -> str:
@@ -236,12 +236,10 @@ def _text(data: Recognised, entries: Sequence[Entry], target: Path | None) -> st
 
 
 def study_text(headline: Sequence[str], doubts: Sequence[str], entries: Iterable[Entry]) -> str:
-    """Return a configuration as YAML in which each key has its explanation, behind it if that
-    fits the line.
-    """
-    lines = [line for text in headline for line in _comment(text)]
+    """Return a configuration as YAML that explains each key, behind it or above it."""
+    lines = [*chain.from_iterable(map(_comment, headline))]
     if doubts:
-        lines += ["# To check:", *(line for doubt in doubts for line in _listed_comment(doubt))]
+        lines += ["# To check:", *chain.from_iterable(map(_listed_comment, doubts))]
     section: list[str] = []
     for entry in entries:
         *parts, name = entry.key.split(".")
@@ -262,10 +260,10 @@ def study_text(headline: Sequence[str], doubts: Sequence[str], entries: Iterable
 def _listed_comment(doubt: str) -> list[str]:
     """Lines of a doubt, and of what can be done as a list below it."""
     first, *ways = doubt.split("\n")
-    return [
-        *_comment(first, bullet="- "),
-        *(line for way in ways for line in _comment(way, bullet="  - ")),
-    ]
+    lines = _comment(first, bullet="- ")
+    for way in ways:
+        lines += _comment(way, bullet="  - ")
+    return lines
 
 
 def _comment(text: str, indent: str = "", bullet: str = "") -> list[str]:
@@ -282,14 +280,15 @@ def _comment(text: str, indent: str = "", bullet: str = "") -> list[str]:
 def _findings(data: Recognised) -> dict[str, str]:
     """What was recognised."""
     dataset, layout, options = data.dataset, data.dataset.layout, data.options
-    noun = "volumes" if "mask" in options else layout.noun
-    noun = "several labels a sample" if dataset.is_multilabel else noun
+    noun = layout.noun
+    if dataset.is_multilabel:
+        noun = "several labels a sample"
+    elif "mask" in options:
+        noun = "volumes"
+    described = f"{dataset.describe_target()} ({_describe_values(dataset)})"
     findings = {
         "data": f"{data.path}: {dataset.n_samples} samples x {dataset.n_features} features, {noun}",
-        "label": (
-            f"{f'{dataset.label}, ' if dataset.label else ''}{dataset.describe_target()}"
-            f" ({_of_target(dataset)})"
-        ),
+        "label": ", ".join(filter(None, [dataset.label, described])),
     }
     if dataset.feature_names != tuple(layout.default_names()):
         findings["features"] = listed(dataset.feature_names)
@@ -306,10 +305,10 @@ def _findings(data: Recognised) -> dict[str, str]:
         findings["shape"] = f"the {dataset.n_features} voxels of {options['mask']} in volumes"
     else:
         findings["shape"] = "none: columns without an order"
-    n_groups = 0 if dataset.groups is None else len(np.unique(dataset.groups))
-    findings["groups"] = (
-        f"{options.get('groups')}, {n_groups} kept whole in the folds" if n_groups else "none"
-    )
+    findings["groups"] = "none"
+    if dataset.groups is not None:
+        n_groups = len(np.unique(dataset.groups))
+        findings["groups"] = f"{options.get('groups')}, {n_groups} kept whole in the folds"
     if data.reasons:
         findings["left out"] = with_reasons(data.reasons)
     for name in ("exclude_classes", "exclude_labels"):
@@ -320,26 +319,23 @@ def _findings(data: Recognised) -> dict[str, str]:
     return findings
 
 
-def _of_target(dataset: Dataset) -> str:
+def _describe_values(dataset: Dataset) -> str:
     """Number of samples of each class or label, or range and mean of each quantity."""
     if dataset.is_regression:
         columns = dataset.y.reshape(dataset.n_samples, -1).T
         shown = [f"{y.min():.4g} to {y.max():.4g}, mean {y.mean():.4g}" for y in columns]
         names = [f"{name}: " for name in dataset.label_names] or [""]
         return listed(name + text for name, text in zip(names, shown, strict=True))
-    counts = (
-        dataset.y.sum(axis=0)
-        if dataset.is_multilabel
-        else np.unique(dataset.y, return_counts=True)[1]
-    )
+    if dataset.is_multilabel:
+        counts = dataset.y.sum(axis=0)
+    else:
+        counts = np.unique(dataset.y, return_counts=True)[1]
     pairs = zip(dataset.classes.tolist(), counts.tolist(), strict=True)
     return listed(f"{name}: {count}" for name, count in pairs)
 
 
 def plain_name(path: str | Path) -> str:
-    """Return the name of a data file without folder and suffix, in the characters that a study's
-    name may have.
-    """
+    """Return the name of a data file without folder and suffix, as a study may be called."""
     if uri := as_uri(path):
         path = parse_location(uri).name
     stem = data_stem(at_home(path).absolute())

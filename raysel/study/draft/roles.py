@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError, suggestion
-from raysel.core.printing import listed, short
+from raysel.core.printing import by_number, listed, short
 from raysel.data.formats.recognition import (
     INDICATOR,
     codes,
@@ -89,8 +89,12 @@ _FEWEST_OF_BATCH = 20
 #: Fewest different values of a column that is a group and no property of the sample such as its
 #: sex.
 _FEWEST_GROUPS = 5
-#: Fewest wells of a plate.
-_FEWEST_WELLS = 12
+#: Wells of a plate, and the fewest of them.
+_WELLS, _FEWEST_WELLS = r"^([A-P]|A[A-F])(0?[1-9]|[1-3]\d|4[0-8])$", 12
+#: What tells by its name that a column of numbers is no quantity to predict.
+_NAMES_ASIDE = (names_identifier, names_origin, names_circumstance, names_time)
+#: Reason and mend of a column that is a feature.
+_FEATURE = "", ""
 #: Most columns that are proposed for the label beside the chosen one.
 _MOST_OTHERS = 4
 
@@ -119,29 +123,31 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
             _refuse_event(table, chosen)
         label, indicator = chosen, []
     unlabelled: tuple[str, ...] = ()
+    y = None
     if label is not None:
         table, unlabelled = labelled_rows(table, label)
-    y = None if label is None else _classes_of(table.column(label))
+        y = _class_codes(table.column(label))
     drop: dict[str, str] = {}
     mends: dict[str, list[str]] = {}
     related: dict[str, LabelArray] = {}
     for name, column in zip(names, table.columns, strict=True):
         if name == label or name in indicator or name in drop:
             continue
-        values = codes(column)
-        origins = _origins(column) if names_origin(name) else None
+        origins = None
+        if names_origin(name):
+            origins = _origins(column)
         if origins is not None and len(np.unique(origins)) < len(origins):
             related[name] = origins
             reason, mend = "it tells which samples are of one origin", ""
         else:
-            reason, mend = _why_no_feature(name, column, values, y)
+            reason, mend = _why_no_feature(name, column, codes(column), y)
         if reason:
             drop[name] = reason
             if mend:
                 mends.setdefault(mend, []).append(name)
     doubts += [f"drop: {listed(columns)}: {_ended(mend)}" for mend, columns in mends.items()]
     aside = {label, *indicator, *drop}
-    doubts += _of_features(table.select([name for name in names if name not in aside]), y)
+    doubts += _doubt_features(table.select([name for name in names if name not in aside]), y)
     groups = usable_groups(related, y, doubts)
     if groups is not None:
         del drop[groups]
@@ -164,22 +170,16 @@ def _refuse_event(table: Any, label: str) -> None:
             )
 
 
-def _of_features(table: Any, y: LabelArray | None) -> list[str]:
-    """Doubts about columns taken for features that may tell where, or in which order, samples
-    were measured.
-    """
+def _doubt_features(table: Any, y: LabelArray | None) -> list[str]:
+    """Doubt features that may tell where, or in which order, samples were measured."""
     columns = dict(zip(table.column_names, table.columns, strict=True))
     doubts: list[str] = []
     of_places = names_of_places(columns)
-    circumstances = [
-        name
-        for name, column in columns.items()
-        if (names_circumstance(name) or names_batch(name))
-        and name not in of_places
-        and codes(column.filter(pc.invert(_is_empty(column)))) is not None
-    ]
+    named = [name for name in columns if names_circumstance(name) or names_batch(name)]
+    circumstances = [name for name in named if name not in of_places and _has_codes(columns[name])]
     if circumstances:
-        which = "is taken for a feature" if len(circumstances) == 1 else "are taken for features"
+        taken = ("is taken for a feature", "are taken for features")
+        which = by_number(len(circumstances), *taken)
         doubts.append(
             f"drop: {listed(circumstances)} {which}; list in drop what only numbers the"
             " measurements."
@@ -191,6 +191,11 @@ def _of_features(table: Any, y: LabelArray | None) -> list[str]:
         )
         doubts.append("\n".join([told, *_ways(name, columns[name], y)]))
     return doubts
+
+
+def _has_codes(column: Any) -> bool:
+    """Return whether the cells of a column that have a value are numbers or text."""
+    return codes(column.filter(pc.invert(_is_empty(column)))) is not None
 
 
 def _ended(mend: str) -> str:
@@ -238,18 +243,10 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
         return usual[0], []
     quantity = _quantity(table)
     if quantity is not None and not usual and (not likely or rank_of_label_name(likely[0]) is None):
-        if rank_of_label_name(quantity) is not None:
-            return quantity, [
-                (
-                    f"label: {listed([quantity])} was taken, a quantity, by its name; name another"
-                    " by label."
-                )
-            ]
-        if not likely:
-            doubt = (
-                f"label: {listed([quantity])} was taken, the last column of numbers; name another"
-                " by label."
-            )
+        is_named = rank_of_label_name(quantity) is not None
+        if is_named or not likely:
+            why = "a quantity, by its name" if is_named else "the last column of numbers"
+            doubt = f"label: {listed([quantity])} was taken, {why}; name another by label."
             return quantity, [doubt]
     if not likely:
         raise DataError(
@@ -259,11 +256,10 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
         )
     why = "one of several columns that are" if usual else "as no column is"
     doubt = f"label: {listed(likely[:1])} was taken, {why} called y, label, target or class."
-    others = [name for name in likely[1:] if not (names_origin(name) or names_circumstance(name))][
-        :_MOST_OTHERS
-    ]
+    others = [name for name in likely[1:] if not (names_origin(name) or names_circumstance(name))]
     if others:
-        doubt += f" If it is another, such as {listed(others)}, name it by label."
+        some = listed(others[:_MOST_OTHERS])
+        doubt += f" If it is another, such as {some}, name it by label."
     if aside:
         doubt += f" {listed(aside)} may be a place: name it by label if it is to be predicted."
     last = names[-1]
@@ -279,43 +275,35 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
     return likely[0], [doubt]
 
 
-def _classes_of(column: Any) -> LabelArray | None:
+def _class_codes(column: Any) -> LabelArray | None:
     """Number of each row's class; None for a quantity."""
     y = codes(column)
-    return None if y is not None and is_number(column.type) and looks_like_quantity(y) else y
+    if y is not None and is_number(column.type) and looks_like_quantity(y):
+        return None
+    return y
 
 
 def _quantity(table: Any) -> str | None:
-    """Column that may hold a quantity to predict: the one of a usual name for labels, else the
-    last one of numbers.
-    """
+    """Column that may hold a quantity: the one of a usual name for labels, else the last one."""
     names = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        aside = (
-            names_identifier(name)
-            or names_origin(name)
-            or names_circumstance(name)
-            or names_time(name)
-        )
-        if (
-            is_number(column.type)
-            and not pa.types.is_boolean(column.type)
-            and not aside
-            and not is_unnamed(name)
-        ):
-            values = column.drop_null().cast(pa.float64(), safe=False).to_numpy()
-            if looks_like_quantity(values[np.isfinite(values)]):
-                names.append(name)
+        if not is_number(column.type) or pa.types.is_boolean(column.type):
+            continue
+        if is_unnamed(name) or any(tells(name) for tells in _NAMES_ASIDE):
+            continue
+        values = column.drop_null().cast(pa.float64(), safe=False).to_numpy()
+        if looks_like_quantity(values[np.isfinite(values)]):
+            names.append(name)
     named = [name for name in names if rank_of_label_name(name) is not None]
-    return (named if len(named) == 1 else names)[-1] if names else None
+    if len(named) == 1:
+        return named[0]
+    return names[-1] if names else None
 
 
 def _why_no_feature(
     name: str, column: Any, values: LabelArray | None, y: LabelArray | None
 ) -> tuple[str, str]:
-    """Reason why a column is no feature, and what would make it one; empty for a feature, and if
-    nothing would.
-    """
+    """Say why a column is no feature, and what would make it one; both empty for a feature."""
     kind = column.type
     n_missing = int(pc.sum(_is_empty(column)).as_py() or 0)
     if n_missing == len(column):
@@ -327,16 +315,20 @@ def _why_no_feature(
     if not is_number(kind):
         what = "several values a cell" if pa.types.is_nested(kind) else f"values of type {kind}"
         return f"{what}{_example(column)}", _TURN
-    if n_missing:
-        identifier = names_identifier(name) or names_origin(name)
-        many = n_missing > _MOST_EMPTY * len(column)
-        return (
-            ("an identifier", "")
-            if identifier
-            else (_empty_cells(n_missing, len(column)) * many, _FILL * many)
-        )
-    unique = values is not None and len(np.unique(values)) == len(values)
-    return _unique_column(name, column, values) if unique and values is not None else ("", "")
+    return _why_no_number(name, column, values, n_missing)
+
+
+def _why_no_number(
+    name: str, column: Any, values: LabelArray | None, n_missing: int
+) -> tuple[str, str]:
+    """The same for a column of numbers."""
+    if n_missing and (names_identifier(name) or names_origin(name)):
+        return "an identifier", ""
+    if n_missing > _MOST_EMPTY * len(column):
+        return _empty_cells(n_missing, len(column)), _FILL
+    if n_missing or values is None or len(np.unique(values)) < len(values):
+        return _FEATURE
+    return _unique_column(name, column, values)
 
 
 def _named_otherwise(name: str, column: Any) -> tuple[str, str] | None:
@@ -360,50 +352,45 @@ def _why_no_category(
     n_texts, n_present = len(np.unique(values)), len(values)
     if y is not None and n_texts < n_present and is_in_other_words(values, y[present.to_numpy()]):
         return "the label in other words", _LABEL
-    few = 1 < n_texts <= min(_MOST_TEXTS, n_present // 2)
     if odd := odd_cells(counted_texts(column), len(column), _FEW_NUMBERS):
         return f"numbers, but {odd}", _ODD
     found = f"text, {n_texts} different values{_example(column)}"
     if n_missing > _MOST_EMPTY * len(column):
         found, mend = _empty_cells(n_missing, len(column)), _FILL
     elif n_texts == n_present:
-        return _unique_column(name, column.filter(present), values)
+        found, mend = _unique_column(name, column.filter(present), values)
     elif n_texts == 1:
         found, mend = f"one text in all rows{_example(column)}", ""
     elif _all_measured(column):
         mend = _BARE
     elif names_batch(name):
         mend = "\n".join([_BATCH, *_ways(name, column, y)])
-    elif few:
-        found, mend = "", ""
+    elif n_texts <= min(_MOST_TEXTS, n_present // 2):
+        found, mend = _FEATURE
     else:
         mend = _MANY
     return found, mend
 
 
 def _all_wells(column: Any) -> bool:
-    """Return whether the cells of a column name wells of a plate, e.g. A01, and not a few of
-    them only.
-    """
+    """Return whether the cells of a column name wells of a plate, e.g. A01, and not a few only."""
     cells = decoded(column)
-    return (
-        pc.all(pc.match_substring_regex(cells, r"^([A-P]|A[A-F])(0?[1-9]|[1-3]\d|4[0-8])$")).as_py()
-        is True
-        and pc.count_distinct(cells).as_py() >= _FEWEST_WELLS
-    )
+    if pc.all(pc.match_substring_regex(cells, _WELLS)).as_py() is not True:
+        return False
+    return bool(pc.count_distinct(cells).as_py() >= _FEWEST_WELLS)
 
 
 def _ways(name: str, column: Any, y: LabelArray | None) -> list[str]:
-    """Return the ways to take a batch into account, exact centring first, each with what it
-    costs.
-    """
+    """Return the ways to take a batch into account, exact centring first, with their costs."""
     counts = [cell["counts"] for cell in decoded(column).value_counts().to_pylist()]
     values, name = codes(column), listed([name])
-    encoded = "" if is_text(column.type) else f"{{encode: {{}}, columns: [{name}]}}, "
+    steps = "residualise"
+    if not is_text(column.type):
+        steps = f"{{encode: {{}}, columns: [{name}]}}, {steps}"
     told = "what tells the label" if y is None else "the classes' difference"
     centred = (
         f"To centre the columns by {name}: dataset.confounds: [{name}], dataset.prepare:"
-        f" [{encoded}residualise]; a part of {told} may go with it."
+        f" [{steps}]; a part of {told} may go with it."
     )
     ways = [centred]
     if values is None:
@@ -430,14 +417,14 @@ def _ways(name: str, column: Any, y: LabelArray | None) -> list[str]:
 
 
 def _splits(values: LabelArray, y: LabelArray | None) -> int:
-    """Return the least number of groups that a class has samples of; of a quantity that of all
-    groups.
-    """
-    return min(class_counts(y, values).values()) if y is not None else len(np.unique(values))
+    """Return the least number of groups of a class; of a quantity that of all groups."""
+    if y is None:
+        return len(np.unique(values))
+    return min(class_counts(y, values).values())
 
 
 def _empty_cells(n_missing: int, n_rows: int) -> str:
-    return f"{n_missing} of {n_rows} cells {'is' if n_missing == 1 else 'are'} empty"
+    return f"{n_missing} of {n_rows} cells {by_number(n_missing, 'is', 'are')} empty"
 
 
 def _all_measured(column: Any) -> bool:
@@ -449,19 +436,18 @@ def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str
     """The same for a column with another value in each row."""
     text = is_text(column.type)
     first, last = int(values.min()), int(values.max())
-    if (
-        not text
-        and last - first == len(values) - 1
-        and (first in (0, 1) or bool(np.all(np.diff(values) == 1)))
-    ):
+    is_range = not text and last - first == len(values) - 1
+    if is_range and (first in (0, 1) or bool(np.all(np.diff(values) == 1))):
         return f"an index, {first} to {last}", ""
     if is_unnamed(name) or _INDEX.fullmatch(name.strip()):
         return "an index: unique in each row", ""
     if names_identifier(name) or names_origin(name):
         return "an identifier: unique in each row", ""
-    if text and _all_measured(column):
+    if not text:
+        return _FEATURE
+    if _all_measured(column):
         return f"text{_example(column)}", _BARE
-    return (f"text, unique in each row{_example(column)}", "") if text else ("", "")
+    return f"text, unique in each row{_example(column)}", ""
 
 
 def _example(column: Any) -> str:
@@ -471,7 +457,8 @@ def _example(column: Any) -> str:
         cell = decoded(column)[row].as_py()
     except (ValueError, OverflowError):  # no time or text that Python has
         return ""
-    return f", e.g. {short(repr(cell.strip()) if isinstance(cell, str) else str(cell), _LONGEST)}"
+    shown = repr(cell.strip()) if isinstance(cell, str) else str(cell)
+    return f", e.g. {short(shown, _LONGEST)}"
 
 
 def usable_groups(

@@ -1,11 +1,9 @@
-"""Evidence on which side of images is up: mirror symmetry of the mean images of all samples and
-of each class.
-"""
+"""Shape, order and upright side of images whose cells are columns, found from their values."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -37,6 +35,10 @@ _AGREE = 0.9
 #: The details of the mean images of two halves of the samples must correlate as much, or they are
 #: mostly noise.
 _REPEATABLE = 0.8
+#: Fewer samples are too few to recognise an image by.
+FEWEST_SAMPLES = 10
+#: Correlations that differ by less are equal.
+_SAME = 0.01
 
 
 def symmetry(samples: FloatArray, shape: tuple[int, int]) -> float:
@@ -94,12 +96,6 @@ def _detail(samples: FloatArray, shape: tuple[int, int]) -> FloatArray:
     return detail - detail.mean()
 
 
-#: Fewer samples are too few to recognise an image by.
-FEWEST_SAMPLES = 10
-#: Correlations that differ by less are equal.
-_SAME = 0.01
-
-
 @dataclass(frozen=True)
 class Arrangement:
     """Shape and order of images found in the columns of a matrix."""
@@ -116,15 +112,11 @@ class Arrangement:
 
     @property
     def row_length(self) -> int:
-        """Number of consecutive columns that form one row (order C) or one column (order F) of
-        the image.
-        """
+        """Number of consecutive columns that are a row (order C) or a column (order F) of cells."""
         return self.shape[1] if self.order == "C" else self.shape[0]
 
     def describe(self) -> str:
-        """Say in one sentence what was found, from which figures, and whether the order is
-        known.
-        """
+        """Say in one sentence what was found, from which figures, and if the order is known."""
         height, width = self.shape
         text = (
             f"the columns are the cells of {height} x {width} images in order {self.order}:"
@@ -138,10 +130,10 @@ class Arrangement:
                 f"{text}; upright, because the mean images of nearly all classes are more symmetric"
                 " left to right than top to bottom."
             )
+        other = {"C": "F", "F": "C"}[self.order]
         return (
             f"{text}. C or F cannot be told from the values: look at the mean image, and if it lies"
-            f" on its side, set shape [{width}, {height}] and order"
-            f" {'F' if self.order == 'C' else 'C'}."
+            f" on its side, set shape [{width}, {height}] and order {other}."
         )
 
 
@@ -176,8 +168,10 @@ def find_arrangement(
     if not widths:
         return None
     samples, rows = chosen_samples(X)
+    if len(samples) < FEWEST_SAMPLES:
+        return None
     classes = None if y is None else np.asarray(y)[rows]
-    return _find(samples, classes, widths, column_major) if len(samples) >= FEWEST_SAMPLES else None
+    return _find(samples, classes, widths, column_major)
 
 
 def arrangement_remark(dataset: Dataset) -> str | None:
@@ -188,7 +182,8 @@ def arrangement_remark(dataset: Dataset) -> str | None:
     samples, rows = chosen_samples(np.asarray(dataset.filled))
     if len(samples) < FEWEST_SAMPLES:
         return None
-    return _remark(samples, None if dataset.target.kind != CLASSES else dataset.y[rows], *sides)
+    classes = dataset.y[rows] if dataset.target.kind == CLASSES else None
+    return _remark(samples, classes, *sides)
 
 
 def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) -> str | None:
@@ -263,20 +258,21 @@ def _find(
     ratio = symmetry(samples, (height, width))
     known = is_known(ratio, samples, y, (height, width))
     row_by_row = ratio > 1 if known else not column_major
-    others = [
-        scores[other][0] for other in widths if other != width and not math.isnan(scores[other][0])
-    ]
-    return Arrangement(
-        shape=(height, width) if row_by_row else (width, height),
-        order="C" if row_by_row else "F",
+    others = [score for other, (score, _) in scores.items() if other != width]
+    arrangement = Arrangement(
+        shape=(height, width),
+        order="C",
         order_known=known,
-        symmetry=ratio if row_by_row else 1 / ratio,
+        symmetry=ratio,
         correlation=scores[width][0],
         n_pairs=scores[width][1],
-        runner_up=max(others, default=math.nan),
+        runner_up=max((score for score in others if not math.isnan(score)), default=math.nan),
         any_two=correlations.any_two,
         n_samples=correlations.n_samples,
     )
+    if row_by_row:
+        return arrangement
+    return replace(arrangement, shape=(width, height), order="F", symmetry=1 / ratio)
 
 
 def _widths(n_features: int) -> list[int]:

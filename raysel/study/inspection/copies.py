@@ -10,6 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from raysel.core.arrays import IntArray
+from raysel.core.printing import by_number, listed
 from raysel.data.dataset import Dataset
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.leaks import Findings
@@ -37,29 +38,27 @@ def copy_remarks(
     sizes = np.bincount(ids)
     if sizes.max() > 1 and not _few_possible(findings):
         equal = np.flatnonzero(sizes[ids] > 1)
-        other = (
-            "" if not _differ(part.y[equal], ids[equal]) else ", some of them with different labels"
-        )
-        first = np.flatnonzero(ids == ids[equal[0]])
+        told = f"{len(equal)} of {len(ids)} samples are equal to another in all features"
+        if _differ(part.y[equal], ids[equal]):
+            told += ", some of them with different labels"
         tested, apart = _across(ids, findings, dataset, plan)
-        yield (
-            f"{len(equal)} of {len(ids)} samples are equal to another in all features{other}"
-            f"{_EQUAL if apart else ''}.\nThey are e.g. {_rows(part.rows[first])}{tested}"
-        )
+        if apart:
+            told += _EQUAL
+        first = np.flatnonzero(ids == ids[equal[0]])
+        yield f"{told}.\nThey are e.g. {_rows(part.rows[first])}{tested}"
     near = findings.near
     if near is not None and len(near.pairs):
-        sample = (
-            ""
-            if near.n_searched >= len(sizes)
-            else f" among {near.n_searched} samples that were searched"
-        )
-        n_pairs = f"{len(near.pairs)} pair{'s' if len(near.pairs) > 1 else ''}"
-        joined = _joined(ids, near.pairs)
-        tested, apart = _across(joined, findings, dataset, plan)
+        n_pairs = len(near.pairs)
+        told = f"{n_pairs} {by_number(n_pairs, 'pair', 'pairs')} of samples"
+        if near.n_searched < len(sizes):
+            told += f" among {near.n_searched} samples that were searched"
+        told += f" {by_number(n_pairs, 'is', 'are')} nearly equal"
+        tested, apart = _across(_joined(ids, near.pairs), findings, dataset, plan)
+        if apart:
+            told += _NEAR
         yield (
-            f"{n_pairs} of samples{sample} {'are' if len(near.pairs) > 1 else 'is'} nearly"
-            f" equal{_NEAR if apart else ''}.\nThey are at {near.share:.1%} or less of the usual"
-            f" distance to the nearest sample, e.g. {_rows(part.rows[near.pairs[0]])}{tested}"
+            f"{told}.\nThey are at {near.share:.1%} or less of the usual distance to the nearest"
+            f" sample, e.g. {_rows(part.rows[near.pairs[0]])}{tested}"
         )
 
 
@@ -92,9 +91,7 @@ def _across(
     dataset: Dataset,
     plan: NestedPlan | None,
 ) -> tuple[str, bool]:
-    """Return how many test samples have a sample of their number in the training set, and
-    whether any may have.
-    """
+    """Return how many test samples have their number in the training set, and if any may have."""
     if plan is None:
         return ".", dataset.groups is None
     part = findings.part
@@ -112,16 +109,13 @@ def _across(
         otherwise.update(test[~alike].tolist())
     if not leaked:
         return "; no test sample has one in its training set.", False
-    of = f"{len(otherwise)} of them " if len(leaked) > 1 else ""
-    label = f", {of}with another label" if otherwise else ""
-    how_many = (
-        "1 test sample has one in its"
-        if len(leaked) == 1
-        else f"{len(leaked)} test samples have one in their"
-    )
-    return f"; {how_many} training set{label}.", True
+    n = len(leaked)
+    told = f"; {n} test {by_number(n, 'sample has one in its', 'samples have one in their')}"
+    told += " training set"
+    if otherwise:
+        told += by_number(n, ", ", f", {len(otherwise)} of them ") + "with another label"
+    return f"{told}.", True
 
 
 def _rows(rows: IntArray) -> str:
-    shown = ", ".join(map(str, rows[:_NAMED].tolist()))
-    return f"rows {shown}{', ...' if len(rows) > _NAMED else ''}, counted from 0"
+    return f"rows {listed(rows.tolist(), _NAMED, ', ...')}, counted from 0"

@@ -1,6 +1,4 @@
-"""Columns that determine the label, told from honest features like them, and columns or pairs
-that nearly decide it.
-"""
+"""Columns, and pairs, that tell the classes or nearly do, told from honest features like them."""
 
 from __future__ import annotations
 
@@ -31,6 +29,58 @@ _MANY_CLASSES = 5
 _MANY_SAMPLES, _ERROR = 200, 0.1
 #: Expected number of columns that determine the label by chance, above which none is remarkable.
 BY_CHANCE = 1e-3
+#: Smallest number of samples, beyond which a column that determines the label is no accident.
+FEWEST = 21
+#: Samples a value, at least, of a recoding.
+_PER_VALUE_LABEL = 10
+#: Values a class, at most, of a recoding: in the order of the classes, where a measurement has
+#: more, and else.
+_IN_ORDER, _MIXED = 3, 5
+#: Fewest samples, and fewest of a class: of fewer a column nearly decides the label by chance.
+_FEWEST_SAMPLES, _FEWEST_OF_CLASS = 40, 8
+#: Samples that are looked at in all columns, and in the candidates.
+_GLIMPSE, _MOST_SAMPLES = 256, 2000
+#: Share of the changes of class along a column, of those in a random order, below which it is a
+#: candidate.
+_CHANGES = 0.5
+#: Number of candidates, and fewest columns of which one can be far better than the others.
+_CANDIDATES, _FEWEST_COLUMNS = 8, 5
+#: Mean error of the classes, on held-out samples, below which the label is nearly decided.
+_NEARLY = 0.1
+#: The next column's error is as many times as large, and larger by as much.
+_TIMES, _MORE = 3.0, 0.1
+#: A column of few values has at most as many for each class, and most others have more than so
+#: many.
+_VALUES_A_CLASS, _MANY_VALUES = 5, 20
+#: Largest number of columns whose pairs are looked at; ratio of the best pair's separation to the
+#: next one's.
+_MOST_COLUMNS, _RATIO = 1000, 10.0
+#: Share of the variance that is added to that within the classes, so that equal columns do not
+#: separate by rounding.
+_RIDGE = 1e-10
+
+#: - copy: the label itself, or one of several labels.
+#: - recoding: each value occurs in one class only, and there are few values.
+#: - determines: the same, but the column may be a feature like the others.
+#: - one_hot: 1 for the samples of one class, as other columns are for all other classes (but one at
+#:   most).
+#: - separates: a threshold between each two classes, on a column with many values or on one like
+#:   the others.
+#: - owned: each value occurs in one class only; there are many values, in no order by class.
+#: - constant_in_class: one value in each class, and fewer values than classes.
+#: - linear, monotone: a quantity in another unit, or under another increasing or decreasing
+#:   function.
+Kind: TypeAlias = Literal[
+    "copy",
+    "recoding",
+    "one_hot",
+    "determines",
+    "separates",
+    "owned",
+    "constant_in_class",
+    "linear",
+    "monotone",
+]
 
 
 def log_arrangements(sizes: IntArray) -> float:
@@ -100,38 +150,6 @@ class FewValues:
         counts = np.zeros((int(inverse.max()) + 1, int(codes.max()) + 1), dtype=np.int64)
         np.add.at(counts, (inverse, codes), 1)
         return 1 - float(counts.max(axis=1).sum()) / len(codes)
-
-
-#: Smallest number of samples, beyond which a column that determines the label is no accident.
-FEWEST = 21
-#: Samples a value, at least, of a recoding.
-_PER_VALUE_LABEL = 10
-#: Values a class, at most, of a recoding: in the order of the classes, where a measurement has
-#: more, and else.
-_IN_ORDER, _MIXED = 3, 5
-
-#: - copy: the label itself, or one of several labels.
-#: - recoding: each value occurs in one class only, and there are few values.
-#: - determines: the same, but the column may be a feature like the others.
-#: - one_hot: 1 for the samples of one class, as other columns are for all other classes (but one at
-#:   most).
-#: - separates: a threshold between each two classes, on a column with many values or on one like
-#:   the others.
-#: - owned: each value occurs in one class only; there are many values, in no order by class.
-#: - constant_in_class: one value in each class, and fewer values than classes.
-#: - linear, monotone: a quantity in another unit, or under another increasing or decreasing
-#:   function.
-Kind: TypeAlias = Literal[
-    "copy",
-    "recoding",
-    "one_hot",
-    "determines",
-    "separates",
-    "owned",
-    "constant_in_class",
-    "linear",
-    "monotone",
-]
 
 
 @dataclass(frozen=True)
@@ -308,30 +326,6 @@ def _with_one_hot(relations: Mapping[int, LabelColumn], n_classes: int) -> dict[
         for c, relation in owners.items()
     }
     return {**relations, **one_hot}
-
-
-#: Fewest samples, and fewest of a class: of fewer a column nearly decides the label by chance.
-_FEWEST_SAMPLES, _FEWEST_OF_CLASS = 40, 8
-#: Samples that are looked at in all columns, and in the candidates.
-_GLIMPSE, _MOST_SAMPLES = 256, 2000
-#: Share of the changes of class along a column, of those in a random order, below which it is a
-#: candidate.
-_CHANGES = 0.5
-#: Number of candidates, and fewest columns of which one can be far better than the others.
-_CANDIDATES, _FEWEST_COLUMNS = 8, 5
-#: Mean error of the classes, on held-out samples, below which the label is nearly decided.
-_NEARLY = 0.1
-#: The next column's error is as many times as large, and larger by as much.
-_TIMES, _MORE = 3.0, 0.1
-#: A column of few values has at most as many for each class, and most others have more than so
-#: many.
-_VALUES_A_CLASS, _MANY_VALUES = 5, 20
-#: Largest number of columns whose pairs are looked at; ratio of the best pair's separation to the
-#: next one's.
-_MOST_COLUMNS, _RATIO = 1000, 10.0
-#: Share of the variance that is added to that within the classes, so that equal columns do not
-#: separate by rounding.
-_RIDGE = 1e-10
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Findings of the inspection of a data set, which are kept while the data set exists."""
+"""Inspection of a data set, kept while that exists, and refusal of columns that hold the label."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray, IntArray, is_quantity
 from raysel.core.errors import DataError, suggestion
-from raysel.core.printing import listed
+from raysel.core.printing import by_number, listed
 from raysel.data.dataset import Dataset
 from raysel.data.formats.survival import times_of_events
 from raysel.study.inspection.label_columns import LabelColumn, NearLabel, label_columns, near_labels
@@ -26,6 +26,10 @@ from raysel.study.inspection.row_columns import Kind, row_columns
 
 #: Most different values of a column of numbers that are no times.
 _FEW_TIMES = 5
+#: Number of columns that a message describes, and of those that it names.
+_DESCRIBED, _NAMED = 3, 8
+#: Names that YAML takes for text without quotes.
+_PLAIN = re.compile(r"[A-Za-z][\w.-]*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +81,6 @@ def _columns_of_label(part: Part) -> dict[int, LabelColumn]:
     return quantity_columns(part) if is_quantity(part.y) else label_columns(part)
 
 
-#: Number of columns that a message describes, and of those that it names.
-_DESCRIBED, _NAMED = 3, 8
-#: Names that YAML takes for text without quotes.
-_PLAIN = re.compile(r"[A-Za-z][\w.-]*")
-
-
 def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
     """Refuse a data set with a column that is an index or the label itself.
 
@@ -117,15 +115,13 @@ def leaking_columns(findings: Findings, dataset: Dataset) -> dict[int, str]:
                 f"numbers the samples, from {values.min():g} to {values.max():g}, as an index does"
             )
     for column, relation in findings.by_label.items():
-        if words := _of_label(relation, part, dataset):
+        if words := _describe_label_column(relation, part, dataset):
             leaks[column] = words
-    return dict(sorted((_of_event(part, dataset) | leaks).items()))
+    return dict(sorted((_describe_event_columns(part, dataset) | leaks).items()))
 
 
-def _of_event(part: Part, dataset: Dataset) -> dict[int, str]:
-    """Describe the time of the event that the label is, or the event of the time that it is, by
-    their names.
-    """
+def _describe_event_columns(part: Part, dataset: Dataset) -> dict[int, str]:
+    """Describe the time of the event that the label is, or the reverse, by their names."""
     if dataset.label is None or not part.named:
         return {}
     own = [part.own_name(column) for column in range(len(part.names))]
@@ -144,33 +140,35 @@ def _is_time(values: FloatArray) -> bool:
     return len(known) > 0 and known.min() >= 0 and len(np.unique(known)) > _FEW_TIMES
 
 
-def _of_label(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None:
+def _describe_label_column(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None:
     """Return what a column that holds the label is; None for any other."""
     named = "the label" if dataset.label is None else f"the label '{dataset.label}'"
     if dataset.is_regression:
         if relation.label is not None:
             named = f"quantity '{dataset.label_names[relation.label]}'"
-        return _of_quantity(relation, named)
+        return _describe_quantity_column(relation, named)
     if relation.kind == "copy":
-        return (
-            f"equals {named}"
-            if relation.label is None
-            else f"tells the label '{dataset.label_names[relation.label]}'"
-        )
+        if relation.label is not None:
+            return f"tells the label '{dataset.label_names[relation.label]}'"
+        return f"equals {named}"
     if relation.kind == "one_hot":
         rows = np.flatnonzero(part.codes == relation.owner)
         return (
             f"marks the samples of class {part.y[rows[0]]}, as further columns do for the other"
             " classes"
         )
-    if relation.kind != "recoding":
-        return None
-    if relation.n_values == part.codes.max() + 1:
-        return f"is {named} in other values, one for each of {relation.n_values} classes"
-    return f"determines {named}: each of its {relation.n_values} values occurs in one class only"
+    if relation.kind == "recoding":
+        return _describe_recoding(relation.n_values, int(part.codes.max()) + 1, named)
+    return None
 
 
-def _of_quantity(relation: LabelColumn, named: str) -> str | None:
+def _describe_recoding(n_values: int, n_classes: int, named: str) -> str:
+    if n_values == n_classes:
+        return f"is {named} in other values, one for each of {n_values} classes"
+    return f"determines {named}: each of its {n_values} values occurs in one class only"
+
+
+def _describe_quantity_column(relation: LabelColumn, named: str) -> str | None:
     """Return what a column that tells a quantity is."""
     return {
         "copy": f"equals {named}",
@@ -181,27 +179,25 @@ def _of_quantity(relation: LabelColumn, named: str) -> str | None:
 
 def _message(findings: Findings, dataset: Dataset, leaks: dict[int, str]) -> str:
     """Describe the first columns, and name all of them with both remedies."""
-    part = findings.part
+    part, n = findings.part, len(leaks)
+    them = by_number(n, "it", "them")
     names = [part.own_name(column) for column in leaks]
-    words = [f"column '{name}' {words}" for name, words in zip(names, leaks.values(), strict=True)][
-        :_DESCRIBED
-    ]
-    more = f"; {len(leaks) - _DESCRIBED} further columns too" if len(leaks) > _DESCRIBED else ""
+    told = [f"column '{name}' {words}" for name, words in zip(names, leaks.values(), strict=True)]
+    shown = told[:_DESCRIBED]
+    if n > _DESCRIBED:
+        shown.append(f"{n - _DESCRIBED} further columns too")
     where, key = dataset.name, "dataset"
     if part.task is not None:
         where, key = f"{where}, task {part.task}", "dataset.tasks"
     plain = [name if _PLAIN.fullmatch(name) else repr(name) for name in names]
-    columns = f"[{listed(plain, _NAMED, ', ...')}]"
-    one = len(leaks) == 1
-    drop = f"list {'it' if one else 'them'} in {key}.drop: {columns}"
-    if not part.named:
-        drop = f"remove {'it' if one else 'them'} from the file"
+    drop = f"remove {them} from the file"
+    if part.named:
+        drop = f"list {them} in {key}.drop: [{listed(plain, _NAMED, ', ...')}]"
     relations = [findings.by_label[column] for column in leaks if column in findings.by_label]
-    many = any(r.kind == "recoding" and r.n_values > part.codes.max() + 1 for r in relations)
-    groups = ", or in cv.groups the one that names the subject of each sample" if many else ""
+    if any(r.kind == "recoding" and r.n_values > part.codes.max() + 1 for r in relations):
+        drop += ", or in cv.groups the one that names the subject of each sample"
+    they_are = by_number(n, "it is a feature", "they are features")
     return (
-        f"{where}: {'; '.join(words)}{more}. Scores with {'it' if one else 'them'} would say"
-        f" nothing about the other features: {drop}{groups}; if"
-        f" {'it is a feature' if one else 'they are features'} all the same, list"
-        f" {'it' if one else 'them'} in {key}.keep."
+        f"{where}: {'; '.join(shown)}. Scores with {them} would say nothing about the other"
+        f" features: {drop}; if {they_are} all the same, list {them} in {key}.keep."
     )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from raysel.core.printing import by_number
 from raysel.data.dataset import Dataset
 from raysel.data.formats.recognition import names_of_places, names_weight, odd_cells
 from raysel.data.whole_numbers import BEYOND_FLOATS
@@ -14,6 +15,7 @@ from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.arrangement import arrangement_remark
 from raysel.study.inspection.copies import copy_remarks
 from raysel.study.inspection.dependence import order_remark, period_remark
+from raysel.study.inspection.label_columns import NearLabel
 from raysel.study.inspection.leaks import Findings, inspect, leaking_columns
 from raysel.study.inspection.parts import Part, parts
 from raysel.study.inspection.places import place_remark
@@ -66,7 +68,7 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
         )
     if n := dataset.n_unlabelled:
         remarks.append(
-            f"{n} of {dataset.n_samples + n} samples {'is' if n == 1 else 'are'} left out: their"
+            f"{n} of {dataset.n_samples + n} samples {by_number(n, 'is', 'are')} left out: their"
             " label is NaN; make sure that they are a random choice.\nIf they are none, the scores"
             " are of others than will be predicted."
         )
@@ -78,9 +80,7 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
 
 
 def _alike(part: Part, dataset: Dataset, plan: NestedPlan | None) -> str | None:
-    """Remark on samples alike in place, or else near each other in the file, or else so many
-    rows apart.
-    """
+    """Remark on samples alike in place, or else near in the file, or else so many rows apart."""
     return (
         place_remark(part, plan, dataset.places)
         or order_remark(part, plan)
@@ -98,7 +98,7 @@ def constant_remarks(dataset: Dataset) -> Iterator[str]:
         columns = np.flatnonzero(_constant(part, dataset)).tolist()
         if columns:
             some = ", e.g. " if len(columns) > _NAMED else ": "
-            are = "is" if len(columns) == 1 else "are"
+            are = by_number(len(columns), "is", "are")
             yield (
                 f"{_where(part)}{len(columns)} of {len(part.names)} columns {are} constant, which"
                 f" tells nothing of the label{some}{_names(part, columns)}."
@@ -106,19 +106,18 @@ def constant_remarks(dataset: Dataset) -> Iterator[str]:
 
 
 def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
-    """Remark on columns of a table, a task or modalities that ``dataset.scaling`` leaves at
-    different scales.
-    """
-    for part in parts(dataset) if scaling in ("unit", "none") else ():
-        if part.image or dataset.layout.is_image:
-            continue
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # squares of values near the end of the range
-            spreads = part.scan(lambda block: block.std(axis=0, dtype=np.float64))
+    """Remark on columns that ``dataset.scaling`` leaves at different scales."""
+    if scaling not in ("unit", "none"):
+        return
+    for part in parts(dataset):
         moving = ~_constant(part, dataset)
+        if part.image or dataset.layout.is_image or not moving.any():
+            continue
+        # Of values near the end of the range the squares overflow.
+        with np.errstate(over="ignore", invalid="ignore"):
+            spreads = part.scan(lambda block: block.std(axis=0, dtype=np.float64))
         widest, narrowest = np.argmax(spreads), np.argmin(np.where(moving, spreads, np.inf))
-        ratio = spreads[widest] / spreads[narrowest] if moving.any() else 1.0
+        ratio = spreads[widest] / spreads[narrowest]
         if ratio > _SPREADS:
             yield (
                 f"{_where(part)}dataset.scaling {scaling} leaves columns of different scales: if"
@@ -139,76 +138,82 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
             " names it."
         )
     label = "one label" if part.y.ndim == 2 else "the classes"
-    for kind, columns in _columns_by_kind(
-        findings, leaking, grouped=dataset.groups is not None
-    ).items():
+    by_kind = _columns_by_kind(findings, leaking, grouped=dataset.groups is not None)
+    for kind, columns in by_kind.items():
         if columns:
             verb, rest = _OF_COLUMNS[kind].format(label=label).split(" ", 1)
-            yield (
-                f"{_named(findings, columns)} {_SEVERAL[verb] if len(columns) > 1 else verb} {rest}"
-            )
+            verb = by_number(len(columns), verb, _SEVERAL[verb])
+            yield f"{_named(findings, columns)} {verb} {rest}"
     for near in findings.near_label[:_NAMED]:
-        names = "' and '".join(part.own_name(column) for column in near.columns)
-        alone = len(near.columns) == 1
-        others = (
-            f", of the next column alone {near.next_error:.1%}"
-            if near.next_error is not None
-            else ""
-        )
-        yield (
-            f"{'Column' if alone else 'The columns'} '{names}'"
-            f" {'alone tells' if alone else 'together tell'} the classes: {_KNOWN_BEFORE}; if not,"
-            f" list {'it' if alone else 'them'} in dataset.drop.\nThe mean error on held-out"
-            f" samples is {near.error:.1%}{others}."
-        )
+        yield _describe_near_label(near, part)
     for near_quantity in findings.near_quantity[:_NAMED]:
-        yield _of_quantity(near_quantity, findings, dataset)
-    for column in [i for i, name in enumerate(part.names) if name in dataset.categories]:
-        texts = dataset.categories[part.names[column]]
+        yield _describe_near_quantity(near_quantity, part, dataset)
+    yield from _remark_on_categories(part, dataset)
+    yield from _remark_on_names(part)
+
+
+def _describe_near_label(near: NearLabel, part: Part) -> str:
+    names = "' and '".join(part.own_name(column) for column in near.columns)
+    n = len(near.columns)
+    figures = f"The mean error on held-out samples is {near.error:.1%}"
+    if near.next_error is not None:
+        figures += f", of the next column alone {near.next_error:.1%}"
+    return (
+        f"{by_number(n, 'Column', 'The columns')} '{names}'"
+        f" {by_number(n, 'alone tells', 'together tell')} the classes: {_KNOWN_BEFORE}; if not,"
+        f" list {by_number(n, 'it', 'them')} in dataset.drop.\n{figures}."
+    )
+
+
+def _describe_near_quantity(near: NearQuantity, part: Part, dataset: Dataset) -> str:
+    names = "' and '".join(part.own_name(column) for column in near.columns)
+    n = len(near.columns)
+    quantity = "the quantity"
+    if near.label is not None:
+        quantity += f" '{dataset.label_names[near.label]}'"
+    return (
+        f"{by_number(n, 'Column', 'The columns')} '{names}'"
+        f" {near.words.format(quantity=quantity)}: drop {by_number(n, 'it', 'them')}"
+        f" (dataset.drop) unless the values were known before.\n{near.figures}".rstrip()
+    )
+
+
+def _remark_on_categories(part: Part, dataset: Dataset) -> Iterator[str]:
+    """Remark on columns that are text because of a few cells."""
+    for column, name in enumerate(part.names):
+        if name not in dataset.categories:
+            continue
+        texts = dataset.categories[name]
         n_cells = np.bincount(part.X[:, column].astype(np.int64), minlength=len(texts)).tolist()
-        counts = dict(
-            zip(texts, n_cells, strict=False)
-        )  # behind those of the texts the number of empty cells
-        if odd := odd_cells(counts, len(part.X)):
+        # Behind the numbers of cells with each text stands that of the empty ones.
+        if odd := odd_cells(dict(zip(texts, n_cells, strict=False)), len(part.X)):
             yield (
                 f"Column '{part.own_name(column)}' is read as text of {len(texts)} values because"
                 f" of {odd}: correct or empty them if it holds numbers."
             )
-    yield from _by_name(part)
 
 
-def _by_name(part: Part) -> Iterator[str]:
+def _remark_on_names(part: Part) -> Iterator[str]:
     """Remark on columns that may be no features by their names: places and weights."""
-    own = [part.own_name(column) for column in range(len(part.names))] if part.named else []
+    if not part.named:
+        return
+    own = [part.own_name(column) for column in range(len(part.names))]
     if located := names_of_places(own):
         yield (
             f"{' and '.join(located[:_NAMED])} may tell where a sample was measured, and"
-            f" {_are_features(located)}: drop {_them(located)} (dataset.drop) for new places, and"
-            " name blocks in cv.groups."
+            f" {_drop_features(located)} for new places, and name blocks in cv.groups."
         )
     if weights := [name for name in own if names_weight(name)]:
         yield (
             f"{' and '.join(weights[:_NAMED])} may say how much each sample counts, and"
-            f" {_are_features(weights)}: drop {_them(weights)} (dataset.drop) unless measured."
+            f" {_drop_features(weights)} unless measured."
         )
 
 
-def _are_features(names: Sequence[str]) -> str:
-    return "is a feature" if len(names) == 1 else "are features"
-
-
-def _them(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
-
-
-def _of_quantity(near: NearQuantity, findings: Findings, dataset: Dataset) -> str:
-    names = "' and '".join(findings.part.own_name(column) for column in near.columns)
-    of = "" if near.label is None else f" '{dataset.label_names[near.label]}'"
-    what, them = ("Column", "it") if len(near.columns) == 1 else ("The columns", "them")
-    return (
-        f"{what} '{names}' {near.words.format(quantity=f'the quantity{of}')}: drop {them}"
-        f" (dataset.drop) unless the values were known before.\n{near.figures}".rstrip()
-    )
+def _drop_features(names: Sequence[str]) -> str:
+    n = len(names)
+    are, them = by_number(n, "is a feature", "are features"), by_number(n, "it", "them")
+    return f"{are}: drop {them} (dataset.drop)"
 
 
 def _columns_by_kind(
@@ -265,7 +270,7 @@ def _names(part: Part, columns: Sequence[int]) -> str:
 
 def _named(findings: Findings, columns: Sequence[int]) -> str:
     names = _names(findings.part, columns)
+    if len(columns) == 1:
+        return f"Column '{names}'"
     example = "e.g. " if len(columns) > _NAMED else ""
-    return (
-        f"Column '{names}'" if len(columns) == 1 else f"{len(columns)} columns ({example}{names})"
-    )
+    return f"{len(columns)} columns ({example}{names})"
