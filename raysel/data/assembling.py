@@ -61,17 +61,12 @@ def arrange(
             _check_order(raw, shape, modalities, source)
         layout = _layout(raw, shape, modalities, order, source)
         if modes is not None:
-            if not isinstance(layout, Tensor):
-                raise DataError(
-                    f"modes name the axes of arrays, and {source} has {layout.noun}: leave modes"
-                    " out."
-                )
-            layout = replace(layout, modes=tuple(modes))
-        X = X.reshape(len(X), math.prod(X.shape[1:])) if isinstance(X, np.ndarray) else X
+            layout = _with_modes(layout, modes, source)
+        if isinstance(X, np.ndarray):
+            X = X.reshape(len(X), math.prod(X.shape[1:]))
         if order == "F":
-            X, names = _columns(
-                X, names, np.arange(layout.n_features).reshape(layout.shape, order="F").ravel()
-            )
+            cells = np.arange(layout.n_features).reshape(layout.shape, order="F").ravel()
+            X, names = _columns(X, names, cells)
     if only is not None:
         chosen, layout = _only(only, layout, source)
         X, names = _columns(X, names, chosen)
@@ -95,9 +90,7 @@ def arrange(
 
 
 def _apart(raw: RawData, named: Sequence[str]) -> RawData:
-    """Take the columns that are confounds apart from the features: those named, and those that a
-    file stores so.
-    """
+    """Take confounds apart from the features: those named, and those that a file stores so."""
     layout, X = raw.layout, raw.X
     stored = layout is not None and layout.n_beside > 0
     if not isinstance(X, np.ndarray) or X.ndim != 2 or not X.size or not (named or stored):
@@ -116,7 +109,7 @@ def _apart(raw: RawData, named: Sequence[str]) -> RawData:
     return replace(
         raw,
         X=np.take(X, kept, axis=1),
-        layout=None if layout is None else _narrowed(layout, kept),
+        layout=layout and _narrowed(layout, kept),
         feature_names=tuple(names[i] for i in kept),
         confounds=Confounds(np.take(X, places, axis=1).astype(np.float64), found, texts),
     )
@@ -133,9 +126,10 @@ def _narrowed(layout: Layout, kept: IntArray) -> Layout | None:
 def _check_samples(X: LabelArray | StoredSamples, source: str) -> None:
     """Check that there are samples, with at least one axis."""
     if len(X.shape) < 2 or 0 in X.shape:
+        empty = "empty, " if 0 in X.shape else ""
         raise DataError(
-            f"{source}: X is {'empty, ' if 0 in X.shape else ''}of shape {X.shape}; give a"
-            " non-empty array of shape (n, d), (n, h, w) or with more axes."
+            f"{source}: X is {empty}of shape {X.shape}; give a non-empty array of shape (n, d),"
+            " (n, h, w) or with more axes."
         )
 
 
@@ -179,11 +173,9 @@ def _of_task(raw: RawData, task: str | None) -> RawData:
 def _without_missing_labels(raw: RawData, source: str) -> RawData:
     """Leave out the samples of which a label or a quantity is missing, and say how many."""
     y = np.asarray(raw.y)
-    missing = (
-        np.isnan(y).any(axis=tuple(range(1, y.ndim)))
-        if y.dtype.kind == "f" and y.ndim
-        else np.zeros(0, dtype=bool)
-    )
+    if y.dtype.kind != "f" or not y.ndim:
+        return raw
+    missing = np.isnan(y).any(axis=tuple(range(1, y.ndim)))
     if not missing.any() or isinstance(raw.X, TaskBlocks) or len(raw.X) != len(y):
         return raw
     if missing.all():
@@ -214,9 +206,9 @@ def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData
     ):
         return raw
     ones = y == 1
-    if not (
-        (ones.sum(axis=1) == 1).all() and (np.isin(y, (0, 1)).all() or np.isin(y, (-1, 1)).all())
-    ):
+    if (ones.sum(axis=1) != 1).any():
+        return raw
+    if not (np.isin(y, (0, 1)).all() or np.isin(y, (-1, 1)).all()):
         return raw
     names = _label_names(raw, source)
     if excluded:
@@ -267,14 +259,15 @@ def _choose_classes(
     known = [_class_name(value) for value in values]
     for key, wanted in (("classes", classes or ()), ("exclude_classes", excluded)):
         _check_known(key, map(_class_name, wanted), known, f"{source} has no class")
-    chosen = set(known if classes is None else map(_class_name, classes)) - set(
-        map(_class_name, excluded)
-    )
+    chosen = set(known)
+    if classes is not None:
+        chosen = set(map(_class_name, classes))
+    chosen -= set(map(_class_name, excluded))
     if len(chosen) < 2:
+        left = f"only class {min(chosen)}" if chosen else "no class"
         raise DataError(
-            "classes and exclude_classes leave"
-            f" {f'only class {min(chosen)}' if chosen else 'no class'} of {source}; leave two or"
-            f" more of {listed(known)}."
+            f"classes and exclude_classes leave {left} of {source}; leave two or more of"
+            f" {listed(known)}."
         )
     kept = np.array([name in chosen for name in known])[codes]
     return _rows(raw, kept)
@@ -291,9 +284,7 @@ def _rows(raw: RawData, kept: BoolArray) -> RawData:
 
 
 def _class_name(value: Any) -> str:
-    """Name of a class; that of a whole number is the same for every type in which files store
-    numbers.
-    """
+    """Name of a class; that of a whole number is the same for every type of numbers."""
     number = isinstance(value, int | float | np.number | np.bool_) and float(value).is_integer()
     return str(int(value)) if number else str(value)
 
@@ -305,9 +296,7 @@ def _layout(
     order: str,
     source: str,
 ) -> Layout:
-    """Layout of the given modalities or shape, or else the one stored in the file, or else that
-    of the array's axes.
-    """
+    """Layout of the given modalities or shape, else that of the file, else of the array's axes."""
     sides = raw.X.shape[1:]
     n_features = math.prod(sides)
     if modalities is not None:
@@ -319,8 +308,10 @@ def _layout(
                 f" {n_features}."
             )
         return parts
+    if shape is None and order == "F":
+        return Tensor(sides[::-1])
     if shape is None:
-        return raw.layout or Tensor(sides) if order == "C" else Tensor(sides[::-1])
+        return raw.layout or Tensor(sides)
     layout = Tensor(tuple(shape))
     if layout.n_features != n_features:
         raise DataError(
@@ -329,6 +320,15 @@ def _layout(
             f" {_factor_pairs(n_features)}."
         )
     return layout
+
+
+def _with_modes(layout: Layout, modes: Sequence[str], source: str) -> Tensor:
+    """Name the axes of an array."""
+    if not isinstance(layout, Tensor):
+        raise DataError(
+            f"modes name the axes of arrays, and {source} has {layout.noun}: leave modes out."
+        )
+    return replace(layout, modes=tuple(modes))
 
 
 def _only(only: Collection[str], layout: Layout, source: str) -> tuple[IntArray, Layout]:

@@ -44,25 +44,16 @@ def isolated_table(path: Path) -> Any:
 class IsolatedBatches:
     """Batches of a Parquet or Arrow file, read one after the other under a limit of memory.
 
-    An Arrow file is mapped to memory by the process that reads it: if the file is cut short
-    meanwhile, that process ends, which is an error here.
-
-    Parameters
-    ----------
-    path : Path
-        File.
-    n_bytes : int
-        Bytes of numbers to which the batches of the file are cut.
-
-    Attributes
-    ----------
-    largest : int
-        Bytes of the largest batch of the file, after all were read.
+    They are cut to as many bytes of numbers as is stated. An Arrow file is mapped to memory by the
+    process that reads it: if the file is cut short meanwhile, that process ends, which is an error
+    here.
     """
+
+    #: Bytes of the largest batch of the file, after all were read.
+    largest: int = 0
 
     def __init__(self, path: Path, n_bytes: int) -> None:
         self.path, self.n_bytes = path, n_bytes
-        self.largest = 0
 
     def __iter__(self) -> Iterator[Any]:
         with _Child() as child:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError, suggestion
 from raysel.core.files import parse_json
-from raysel.core.printing import listed
+from raysel.core.printing import by_number, listed
 from raysel.data.formats.columns import UNNAMED, features, labels, rounded_features, tensor
 from raysel.data.formats.files import RawData, ReadOptions, matching
 from raysel.data.formats.recognition import (
@@ -34,6 +34,8 @@ from raysel.data.whole_numbers import rounded_columns
 
 #: Key of the schema's metadata under which `save_dataset` stores the layout and the names as JSON.
 METADATA_KEY = b"raysel"
+#: Name of a modality before that of a feature in it; it has a letter, unlike 40.5.
+_PREFIX = re.compile(r"(?=[^.\[]*[^\W\d])[^.\[]+[.\[]")
 
 
 def raw_data(
@@ -43,9 +45,7 @@ def raw_data(
     notes: tuple[str, ...] = (),
     y: LabelArray | None = None,
 ) -> RawData:
-    """Content of a table: the column of the labels, that of the groups, and the others as
-    features.
-    """
+    """Content of a table: the columns of labels and groups, and the others as features."""
     metadata = table.schema.metadata or {}
     stored = parse_json(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
     names: list[str] = table.column_names
@@ -56,25 +56,20 @@ def raw_data(
     index = [
         name for name in dict.fromkeys(names) if name in of_pandas or PANDAS_INDEX.fullmatch(name)
     ]
-    label, several = options.label, options.quantities
-    indicator: tuple[str, ...] = ()
+    label, indicator = options.label, options.quantities
     if y is None:
-        if several:
-            indicator = several
-        elif label is None:
+        if label is None and not indicator:
             apart = {options.groups, *drop, *filter(PANDAS_INDEX.fullmatch, index)}
-            label, indicator = _labels_of(
-                table, [name for name in names if name not in apart], source
-            )
+            others = [name for name in names if name not in apart]
+            label, indicator = _find_labels(table, others, source)
+        columns = indicator if label is None else (label,)
         if options.drop_unlabelled:
-            table, left_out = labelled_rows(table, *([label] if label is not None else indicator))
+            table, left_out = labelled_rows(table, *columns)
             notes += left_out
-        if label is not None:
-            y = labels(table, label, source)
-            y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-        else:
-            y = np.stack([labels(table, name, source) for name in indicator], axis=1)
-    groups = None if options.groups is None else labels(table, options.groups, source, "groups")
+        y = _read_labels(table, columns, source, several=label is None)
+    groups = None
+    if options.groups is not None:
+        groups = labels(table, options.groups, source, "groups")
     raw = RawData(
         X=np.empty(0),
         y=y,
@@ -88,53 +83,72 @@ def raw_data(
         target = target_from_json(stored["target"]) if "target" in stored else None
     except DataError as error:
         raise DataError(f"{source}: {error}") from error
-    tasks = layout if layout is not None and layout.is_multitask else None
-    if tasks or has_tensors(table):
-        raw = (
-            replace(raw, X=_blocks(table, tasks), layout=layout)
-            if tasks
-            else _of_tensor(raw, table, layout)
-        )
-        if not stored:
-            return raw
-        return replace(
-            raw,
-            feature_names=tuple(stored.get("feature_names", ())),
-            name=stored.get("name"),
-            label_names=tuple(stored.get("label_names", ())),
-            categories={
-                str(name): tuple(texts) for name, texts in stored.get("categories", {}).items()
-            },
-            label=None if stored.get("label") is None else str(stored["label"]),
-            target=target,
-            notes=(*map(str, stored.get("notes", ())), *notes),
-        )
+    if layout is not None and layout.is_multitask:
+        raw = _with_names(raw, stored)
+        return replace(raw, X=_blocks(table, layout), layout=layout, target=target)
+    if has_tensors(table):
+        raw = _with_names(raw, stored) if stored else raw
+        return replace(_with_tensor(raw, table), layout=layout, target=target)
     used = {label, options.groups, *drop}
-    others = {*used, *indicator, *index}
-    positions = [i for i, name in enumerate(names) if name not in others]
-    positions, modalities, n_beside = _by_modality(positions, names, options)
-    feature_names = tuple(names[i] for i in positions)
-    if unused := [name for name in index if name not in used]:
+    unused = [name for name in index if name not in used]
+    beside = {*used, *indicator, *unused}
+    positions = [i for i, name in enumerate(names) if name not in beside]
+    if unused:
         known = " and ".join(name for name in unused if not PANDAS_INDEX.fullmatch(name))
-        notes += (f"the index {known} of the pandas data frame is left out".replace("  ", " "),)
+        note = f"the index {known} of the pandas data frame is left out".replace("  ", " ")
+        raw = replace(raw, notes=(*notes, note))
+    raw = _with_features(raw, table, options, positions, source)
+    if options.quantities:
+        return replace(raw, label_names=indicator, target=Quantities())
+    return replace(raw, label_names=tuple(name.removeprefix(INDICATOR) for name in indicator))
+
+
+def _read_labels(table: Any, columns: Sequence[str], source: str, *, several: bool) -> LabelArray:
+    """Read the labels of one column, of which a cell may hold several, or of several columns."""
+    read = [labels(table, name, source) for name in columns]
+    if several:
+        return np.stack(read, axis=1)
+    (y,) = read
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+
+
+def _with_features(
+    raw: RawData, table: Any, options: ReadOptions, positions: list[int], source: str
+) -> RawData:
+    """Set the columns at some positions as features."""
+    names = table.column_names
+    positions, modalities, n_beside = _by_modality(positions, names, options)
+    notes = raw.notes
+    layout: Layout | None = modalities
     if modalities is not None:
-        widths = ", ".join(f"{name} ({width})" for name, width in modalities.modalities.items())
-        notes += (
-            f"the columns are named as those of {len(modalities.modalities)} modalities: {widths}",
-        )
-    X, categories = features(table, positions, source, y, unprepared=options.unprepared)
+        parts = modalities.modalities
+        widths = ", ".join(f"{name} ({width})" for name, width in parts.items())
+        notes += (f"the columns are named as those of {len(parts)} modalities: {widths}",)
+        layout = WithConfounds(modalities, n_beside) if n_beside else modalities
+    X, categories = features(table, positions, source, raw.y, unprepared=options.unprepared)
     return replace(
         raw,
         X=X,
         categories=categories,
-        layout=WithConfounds(modalities, n_beside) if modalities and n_beside else modalities,
-        feature_names=feature_names,
-        label_names=(
-            indicator if several else tuple(name.removeprefix(INDICATOR) for name in indicator)
-        ),
-        target=Quantities() if several else None,
+        layout=layout,
+        feature_names=tuple(names[i] for i in positions),
         notes=notes,
         rounded=rounded_features(table, positions, X),
+    )
+
+
+def _with_names(raw: RawData, stored: Mapping[str, Any]) -> RawData:
+    """Set the names that `save_dataset` stored."""
+    categories = stored.get("categories", {})
+    label = stored.get("label")
+    return replace(
+        raw,
+        feature_names=tuple(stored.get("feature_names", ())),
+        name=stored.get("name"),
+        label_names=tuple(stored.get("label_names", ())),
+        categories={str(name): tuple(texts) for name, texts in categories.items()},
+        label=None if label is None else str(label),
+        notes=(*map(str, stored.get("notes", ())), *raw.notes),
     )
 
 
@@ -144,20 +158,18 @@ def has_tensors(table: Any) -> bool:
     return known and isinstance(table.schema.field("X").type, pa.FixedShapeTensorType)
 
 
-def _of_tensor(raw: RawData, table: Any, layout: Layout | None) -> RawData:
-    """Read samples of a column of tensors, as floats if these do not hold its integers."""
+def _with_tensor(raw: RawData, table: Any) -> RawData:
+    """Set samples of a column of tensors, as floats if these do not hold its integers."""
     X = tensor(table.column("X"))
     if not rounded_columns(X.reshape(len(X), -1)):
-        return replace(raw, X=X, layout=layout)
-    return replace(raw, X=X.astype(np.float64), layout=layout, rounded=("X",))
+        return replace(raw, X=X)
+    return replace(raw, X=X.astype(np.float64), rounded=("X",))
 
 
 def place_columns(table: Any, names: Collection[str]) -> dict[str, FloatArray]:
-    """Columns among some that tell by their names where each sample was measured, if no cell is
-    empty.
-    """
+    """Columns that tell by their names where each sample was measured, if no cell is empty."""
     found = {}
-    for name in dict.fromkeys(name for together in places(names) for name in together):
+    for name in dict.fromkeys(chain.from_iterable(places(names))):
         column = table.column(name)
         if is_number(column.type) and not column.null_count:
             values = column.cast(pa.float64(), safe=False).to_numpy()
@@ -167,20 +179,17 @@ def place_columns(table: Any, names: Collection[str]) -> dict[str, FloatArray]:
 
 
 def labelled_rows(table: Any, *columns: str, of: str = "label") -> tuple[Any, tuple[str, ...]]:
-    """Return the rows with a value in each of some columns, of a kind, and what to note if
-    others are left out.
-    """
+    """Return the rows with a value in each of some columns, and a note on those left out."""
     lacking = np.zeros(table.num_rows, dtype=bool)
     for column in map(table.column, columns):
         if not isinstance(column.type, pa.FixedShapeTensorType):
             lacking |= pc.is_null(column, nan_is_null=pa.types.is_floating(column.type)).to_numpy()
     rows = np.flatnonzero(lacking)
-    if not len(rows) or len(rows) == table.num_rows:
+    n = len(rows)
+    if n in (0, table.num_rows):
         return table, ()
-    what = (
-        f"1 row has no {of} and is" if len(rows) == 1 else f"{len(rows)} rows have no {of} and are"
-    )
-    places = f"row{'s' * (len(rows) > 1)} {listed(map(str, rows.tolist()), 5)}, counted from 0"
+    what = by_number(n, f"1 row has no {of} and is", f"{n} rows have no {of} and are")
+    places = f"{by_number(n, 'row', 'rows')} {listed(map(str, rows.tolist()), 5)}, counted from 0"
     return table.filter(pa.array(~lacking)), (f"{what} left out ({places})",)
 
 
@@ -194,9 +203,10 @@ def named_columns(table: Any, options: ReadOptions, source: str) -> frozenset[st
     roles = [("label", "labels", name) for name in labelled]
     if options.groups is not None:
         roles.append(("groups", "groups", options.groups))
-    for key, role, column in [*roles, *(("drop", "", name) for name in sorted(drop))]:
+    purposes = [(key, f"for the {role}", name) for key, role, name in roles]
+    purposes += [("drop", "to drop", name) for name in sorted(drop)]
+    for key, purpose, column in purposes:
         if column not in names:
-            purpose = f"for the {role}" if role else "to drop"
             raise DataError(
                 f"{key}: {source} has no column {column or 'without a name'} {purpose};"
                 f" {suggestion(column, names)}"
@@ -213,7 +223,7 @@ def named_columns(table: Any, options: ReadOptions, source: str) -> frozenset[st
     return frozenset(drop)
 
 
-def _labels_of(table: Any, names: list[str], source: str) -> tuple[str | None, tuple[str, ...]]:
+def _find_labels(table: Any, names: list[str], source: str) -> tuple[str | None, tuple[str, ...]]:
     """Column of the labels among those called so, or else the columns of an indicator."""
     indicator = tuple(name for name in names if name.startswith(INDICATOR))
     usual = [*taken_names(names), *indicator[:1]]
@@ -223,43 +233,30 @@ def _labels_of(table: Any, names: list[str], source: str) -> tuple[str | None, t
             " and leave the others out by drop unless they are features."
         )
     if not usual:
-        likely = likely_labels(
-            table.select([name for name, times in Counter(names).items() if times == 1])
-        )[:4]
-        proposed = f", e.g. {' or '.join(map(repr, likely))}" if likely else ""
+        once = [name for name, times in Counter(names).items() if times == 1]
+        mend = "set label (dataset.label) to the column that holds the classes"
+        if likely := likely_labels(table.select(once))[:4]:
+            mend += f", e.g. {' or '.join(map(repr, likely))}"
         raise DataError(
-            f"{source} has no column y, label, target or class; set label (dataset.label) to the"
-            f" column that holds the classes{proposed}. It holds {listed(names)}."
+            f"{source} has no column y, label, target or class; {mend}. It holds {listed(names)}."
         )
     return (None, indicator) if len(indicator) > 1 else (usual[0], ())
 
 
 def _modalities(features: Sequence[str]) -> Modalities | None:
-    """Layout of several modalities if all columns are named ``modality.feature`` or
-    ``modality[index]``, else None.
-    """
-    matches = (re.match(r"([^.\[]+)[.\[]", name) for name in features)
-    prefixes = [
-        match[1] for match in matches if match and re.search(r"[^\W\d]", match[1])
-    ]  # 40.5 has no letter
+    """Layout of modalities if all columns are ``modality.feature`` or ``modality[index]``."""
+    prefixes = [name[: match.end() - 1] for name in features if (match := _PREFIX.match(name))]
     widths = Counter(prefixes)
-    n_runs = sum(1 for _ in groupby(prefixes))
-    if (
-        len(prefixes) < len(features)
-        or len(widths) < 2
-        or n_runs > len(widths)
-        or len(widths) == len(features)
-    ):
+    if len(prefixes) < len(features) or not 2 <= len(widths) < len(features):
         return None
-    return Modalities(dict(widths))
+    n_runs = sum(1 for _ in groupby(prefixes))
+    return Modalities(dict(widths)) if n_runs == len(widths) else None
 
 
 def _by_modality(
     positions: list[int], names: Sequence[str], options: ReadOptions
 ) -> tuple[list[int], Modalities | None, int]:
-    """Columns of the features, confounds last if the others are named as those of modalities,
-    and how many these are.
-    """
+    """Columns of the features, the modalities that they are named by, and how many are beside."""
     feature_names = [names[i] for i in positions]
     modalities = _modalities(feature_names)
     beside = matching(options.confounds, feature_names)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import pyarrow.csv
 
 from raysel.core.errors import DataError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
+from raysel.core.printing import by_number
 from raysel.data.formats.comment_lines import line_of_names, without_comments
 from raysel.data.formats.compressed import text_content
 from raysel.data.formats.files import ReadOptions
@@ -120,15 +121,15 @@ def text_without_comments(
     if not lines.n_comments:
         return data, ()
     header = _naming(lines.last_above, recognise(lines.text, delimiter, known), lines.text)
-    n_comments = lines.n_comments - bool(header)
-    what = f"{n_comments} comment {'line is' if n_comments == 1 else 'lines are'} left out"
-    return header + lines.text, (what,) * bool(n_comments)
+    n = lines.n_comments - bool(header)
+    what = f"{n} comment {by_number(n, 'line is', 'lines are')} left out"
+    return header + lines.text, (what,) * bool(n)
 
 
 def _naming(comment: bytes, dialect: Dialect, rows: bytes) -> bytes:
     """Return the comment above the rows as the line of names, if it is one; else nothing."""
     below = _rows(_first_lines(rows, dialect.start), dialect.delimiter)
-    if dialect.names and any(map(is_number, below[0][0] if below else [])):
+    if dialect.names and below and any(map(is_number, below[0][0])):
         return b""  # the table has another such line, above numbers
     line = line_of_names(comment)
     cells = [cells for cells, _ in _rows([line], dialect.delimiter)]
@@ -190,14 +191,12 @@ def _usual_width(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _fit(rows: list[tuple[list[str], int]]) -> float:
-    """Share of the rows with the most usual number of cells, more if cells are numbers; 0 for
-    one cell a row.
-    """
+    """Share of the rows with the usual number of cells, more if these are numbers."""
     cells = [row for row, _ in rows]
     width = _usual_width(cells)
     if width < 2:
         return 0.0
-    looked_at = [cell for row in cells for cell in row[:_FIRST_CELLS]]
+    looked_at = [*chain.from_iterable(row[:_FIRST_CELLS] for row in cells)]
     n_numbers = sum(is_number(cell) or is_number_of_thousands(cell) for cell in looked_at)
     return sum(len(row) == width for row in cells) / len(cells) * (1 + n_numbers / len(looked_at))
 
@@ -219,9 +218,7 @@ def _is_header(first: list[str], rest: list[list[str]], known: Collection[str]) 
 
 
 def _are_positions(numbers: list[float], rest: list[list[str]]) -> bool:
-    """Return whether the numbers of a row are names of columns: 0, 1, 2, ..., wavelengths or the
-    like.
-    """
+    """Return whether the numbers of a row name columns: 0, 1, 2, ..., wavelengths or the like."""
     if len(numbers) < _LEAST_POSITIONS:
         counted = [numbers[0] + i for i in range(len(numbers))]
         return len(numbers) >= _LEAST_COUNTED and numbers[0] in (0, 1) and numbers == counted
@@ -253,14 +250,12 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
             f"{path} has one column only: {given}; set delimiter to the character that does. A"
             " table has a column of labels and at least one of values."
         )
-    body = (
-        _single_blanks(data[dialect.start :])
-        if dialect.delimiter == BLANKS
-        else data[dialect.start :]
-    )
+    body = data[dialect.start :]
+    if dialect.delimiter == BLANKS:
+        body = _single_blanks(body)
     if not body.strip():
         raise DataError(f"{path} is empty: it has a header but no rows.")
-    n_rows = 1 + body.count(b"\n") + (body.count(b"\r") if b"\n" not in body else 0)
+    n_rows = 1 + (body.count(b"\n") or body.count(b"\r"))
     claimed = dialect.n_columns * (_COLUMN + BYTES_OF_A_NUMBER * n_rows)
     check_data_bytes(path, claimed, f"its table of {n_rows} rows and {dialect.n_columns} columns")
     try:
@@ -269,9 +264,8 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
         _check_widths(error, path, dialect)
         raise
     if options.delimiter is None and dialect.delimiter != ",":
-        notes += (
-            f"its cells are separated by {_NAMES.get(dialect.delimiter, repr(dialect.delimiter))}",
-        )
+        mark = _NAMES.get(dialect.delimiter, repr(dialect.delimiter))
+        notes += (f"its cells are separated by {mark}",)
     if decimal == ",":
         notes += ("its numbers have a decimal comma",)
     table, below = _without_last_empty_rows(written.table)
@@ -282,21 +276,16 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
 
 
 def _check_columns(path: Path, data: bytes, delimiter: str | None) -> None:
-    """Check the memory of as many columns as a delimiter occurs in the first line, before its
-    cells are looked at.
-    """
+    """Check the memory of as many columns as the first line may have, by its delimiters."""
     end = data.find(b"\n")
     line = data if end < 0 else data[:end]
-    n_columns = 1 + max(
-        line.count(mark.encode()) for mark in ([delimiter] if delimiter else _NAMES)
-    )
+    marks = [delimiter] if delimiter else [*_NAMES]
+    n_columns = 1 + max(line.count(mark.encode()) for mark in marks)
     check_data_bytes(path, n_columns * _COLUMN, f"its first line of up to {n_columns} cells")
 
 
 def _single_blanks(body: bytes) -> bytes:
-    """Make runs of blanks and tabs outside quotes one blank, and remove those at the ends of
-    lines.
-    """
+    """Make runs of blanks and tabs outside quotes one blank, and none at the ends of lines."""
     if b'"' in body:
         body = re.sub(rb'("[^"]*")|[ \t]+', lambda match: match[1] or b" ", body)
     else:
@@ -305,9 +294,7 @@ def _single_blanks(body: bytes) -> bytes:
 
 
 def _parsed(body: bytes, dialect: Dialect) -> tuple[Written, str]:
-    """Read the rows with the decimal mark under which more columns hold numbers; a point if both
-    do.
-    """
+    """Read the rows with the decimal mark under which more columns hold numbers, or a point."""
     start = body[:_SAMPLE_TEXT]
     if dialect.delimiter == ",":  # a number with a comma is quoted
         n_points, n_commas = 1, int(_QUOTED_COMMA.search(start) is not None)
@@ -336,9 +323,8 @@ def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
     kinds = dict.fromkeys(numbers, pa.float64())
     try:
         table = _read(body, dialect, decimal, kinds)
-    except (
-        pa.ArrowInvalid
-    ):  # a cell is text, or a row has another number of cells, which one thread names
+    except pa.ArrowInvalid:
+        # A cell is text, or a row has another number of cells, which one thread names.
         kinds = {}
         table = _read(body, dialect, decimal, use_threads=False)
     return _with_large_integers(table, body, dialect, decimal, kinds)
@@ -347,9 +333,7 @@ def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
 def _with_large_integers(
     table: Any, body: bytes, dialect: Dialect, decimal: str, kinds: Mapping[int, Any]
 ) -> Any:
-    """Read columns of integers again that PyArrow takes for floats, because they do not fit in
-    64 bits with a sign.
-    """
+    """Read columns of integers again that do not fit in 64 bits, which PyArrow takes for floats."""
     for i, column in enumerate(table.columns):
         if i in kinds or not pa.types.is_floating(column.type):
             continue

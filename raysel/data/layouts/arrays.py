@@ -21,6 +21,18 @@ from raysel.data.layouts.layout import Layout, permuted_cells
 _TAKEN = frozenset(
     ("sample", "feature", "index", "score", "rank", "selected", "constant", "task", "modality")
 )
+#: Letters of the directions in which the coordinates of a position fall and rise, as in NIfTI.
+_DIRECTIONS = (("L", "R"), ("P", "A"), ("I", "S"))
+_WORDS = {
+    word[0].upper(): word
+    for word in ("left", "right", "posterior", "anterior", "inferior", "superior")
+}
+#: Largest share of a voxel's step that may point along another coordinate, of an axis that has one
+#: coordinate.
+_OBLIQUE = 1e-3
+#: Most voxels of a volume, as of the files that are read: a few numbers could claim any amount of
+#: memory.
+_MOST_VOXELS = 2**28
 
 
 @dataclass(frozen=True)
@@ -59,21 +71,16 @@ class Tensor(Layout):
             )
         if self.modes is None:
             return
-        if (
-            len(self.modes) != len(self.shape)
-            or len(set(self.modes)) < len(self.modes)
-            or "" in self.modes
-        ):
+        if not len(self.modes) == len({*self.modes} - {""}) == len(self.shape):
             raise DataError(
                 f"modes {list(self.modes)} must be {len(self.shape)} different names, one for each"
                 f" axis of {' x '.join(map(str, self.shape))}."
             )
-        if taken := [
-            mode for mode in self.modes if mode in _TAKEN or mode.startswith(("rank_", "fold"))
-        ]:
-            raise DataError(
-                f"modes: {taken[0]} is a column of every ranking; name the axis otherwise."
-            )
+        for mode in self.modes:
+            if mode in _TAKEN or mode.startswith(("rank_", "fold")):
+                raise DataError(
+                    f"modes: {mode} is a column of every ranking; name the axis otherwise."
+                )
 
     @property
     def n_features(self) -> int:
@@ -88,7 +95,7 @@ class Tensor(Layout):
     @property
     def is_image(self) -> bool:
         """Whether a sample has two or three axes, two of them longer than 1."""
-        return len(self.shape) in (2, 3) and sum(side > 1 for side in self.shape) > 1
+        return len(self.shape) in (2, 3) and self._has_axes
 
     @property
     def slice_axis(self) -> int:
@@ -105,55 +112,50 @@ class Tensor(Layout):
     @property
     def default_scaling(self) -> str:
         """One range for all cells of an array, one for each column of a table."""
-        return "zscore" if sum(side > 1 for side in self.shape) <= 1 else "unit"
+        return "unit" if self._has_axes else "zscore"
 
     @property
     def default_solver(self) -> str:
         """A solver that uses the axes if there are several."""
-        return "smr" if sum(side > 1 for side in self.shape) > 1 else "rfs"
+        return "smr" if self._has_axes else "rfs"
 
     @property
     def _is_matrix(self) -> bool:
         return len(self.shape) == 2 and min(self.shape) > 1
 
+    @property
+    def _has_axes(self) -> bool:
+        """Whether two or more axes are longer than 1."""
+        return sum(side > 1 for side in self.shape) > 1
+
     def axes(self) -> list[str]:
-        """Names of the axes: those given, or row and column, or axis0, axis1, ... for higher
-        orders.
-        """
+        """Names of the axes: those given, or row and column, or axis0, axis1, ..."""
         if self.modes is not None:
-            return list(self.modes) if len(self.modes) > 1 else [*self.modes, "column"]
-        return (
-            ["row", "column"]
-            if len(self.shape) <= 2
-            else [f"axis{i}" for i in range(len(self.shape))]
-        )
+            return [*self.modes, "column"][: max(2, len(self.modes))]
+        if len(self.shape) <= 2:
+            return ["row", "column"]
+        return [f"axis{i}" for i in range(len(self.shape))]
 
     def coordinates(self) -> dict[str, LabelArray]:
         """Index along each axis, for each cell; a vector is treated as one column."""
-        shape = self.shape if len(self.shape) > 1 else (*self.shape, 1)
+        shape = (*self.shape, 1)[: max(2, len(self.shape))]
         indices = np.unravel_index(np.arange(self.n_features), shape)
         return {
             axis: index.astype(np.int64) for axis, index in zip(self.axes(), indices, strict=True)
         }
 
     def default_names(self) -> list[str]:
-        """Name the cells ``r0c0, r0c1, ...``, or by the names of the axes; those of a vector
-        ``x0, x1, ...``.
-        """
+        """Name the cells ``r0c0, r0c1, ...`` or by the axes; of a vector ``x0, x1, ...``."""
         if len(self.shape) == 1:
             return [f"x{i}" for i in range(self.n_features)]
+        separator = ""
+        letters: tuple[str, ...] = ("r", "c")
         if self.modes is not None:
-            cells = np.ndindex(self.shape)
-            return [
-                " ".join(f"{mode}{i}" for mode, i in zip(self.modes, cell, strict=True))
-                for cell in cells
-            ]
-        letters = ["r", "c"] if len(self.shape) == 2 else [f"a{i}_" for i in range(len(self.shape))]
-        columns = list(self.coordinates().values())
-        return [
-            "".join(f"{a}{i}" for a, i in zip(letters, cell, strict=True))
-            for cell in zip(*columns, strict=True)
-        ]
+            separator, letters = " ", self.modes
+        elif len(self.shape) > 2:
+            letters = tuple(f"a{i}_" for i in range(len(self.shape)))
+        form = separator.join(f"{letter.replace('%', '%%')}%d" for letter in letters)
+        return [form % cell for cell in np.ndindex(self.shape)]
 
     def parameters(self) -> dict[str, Any]:
         """Shape of a sample that has two or more axes."""
@@ -173,16 +175,15 @@ class Tensor(Layout):
         else:
             sides = f"an array of order {len(self.shape)}"
             runs = {"C": "the last axis runs fastest", "F": "the first axis runs fastest"}
-        return (
-            f"each sample is {size}"
-            f" ({sides}){f'; read in order {order}, {runs[order]}' if order else ''}"
-        )
+        read = f"; read in order {order}, {runs[order]}" if order else ""
+        return f"each sample is {size} ({sides}){read}"
 
     def to_json(self) -> dict[str, Any]:
         """Describe kind, shape, and the axes if they have names."""
-        return {"kind": self.kind, "shape": list(self.shape)} | (
-            {"modes": list(self.modes)} if self.modes else {}
-        )
+        described: dict[str, Any] = {"kind": self.kind, "shape": list(self.shape)}
+        if self.modes:
+            described["modes"] = list(self.modes)
+        return described
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Self:
@@ -217,21 +218,6 @@ def Matrix(height: int, width: int) -> Tensor:  # noqa: N802 - reads as the layo
     ['r0c0', 'r0c1', 'r1c0', 'r1c1']
     """
     return Tensor((height, width))
-
-
-#: Letters of the directions in which the coordinates of a position fall and rise, as in NIfTI.
-_DIRECTIONS = (("L", "R"), ("P", "A"), ("I", "S"))
-_WORDS = {
-    word[0].upper(): word
-    for word in ("left", "right", "posterior", "anterior", "inferior", "superior")
-}
-#: Largest share of a voxel's step that may point along another coordinate, of an axis that has one
-#: coordinate.
-_OBLIQUE = 1e-3
-
-#: Most voxels of a volume, as of the files that are read: a few numbers could claim any amount of
-#: memory.
-_MOST_VOXELS = 2**28
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -279,25 +265,21 @@ class MaskedVolume(Layout):
     def __post_init__(self) -> None:
         mask = np.array(self.mask)
         if mask.dtype != bool or mask.ndim != 3 or not mask.any():
-            what = f"{mask.dtype} of shape {mask.shape}" + (
-                "" if mask.any() else " without a voxel above 0"
-            )
+            what = f"{mask.dtype} of shape {mask.shape}"
+            if not mask.any():
+                what += " without a voxel above 0"
             raise DataError(
                 f"the mask is an array of {what}; give a boolean array of three axes, True"
                 " somewhere."
             )
         affine = np.eye(4) if self.affine is None else np.asarray(self.affine)
-        if (
-            affine.shape != (4, 4)
-            or affine.dtype.kind not in "biuf"
-            or not np.isfinite(affine).all()
-        ):
+        is_matrix = affine.shape == (4, 4) and affine.dtype.kind in "biuf"
+        if not is_matrix or not np.isfinite(affine).all():
             raise DataError("the affine of the mask is not a finite matrix of shape (4, 4).")
         if self.unit not in (None, "mm", "m", "um"):
             raise DataError(f"unit {self.unit!r} of the mask's affine is not mm, m, um or None.")
-        affine = (
-            affine.astype(np.float32).astype(np.float64) + 0.0
-        )  # no -0.0, which is written differently
+        # Adding 0 leaves no -0.0, which is written differently.
+        affine = affine.astype(np.float32).astype(np.float64) + 0.0
         for name, array in (("mask", mask), ("affine", affine)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)  # the dataclass is frozen
