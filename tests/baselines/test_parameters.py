@@ -69,7 +69,7 @@ def test_values_outside_their_range_are_refused():
 
 def test_one_class_is_refused():
     for name in ("dfs", "gbr", "information_gain", "linear_svm", "ml_knn", "rfs"):
-        with pytest.raises(DataError, match="one class only"):
+        with pytest.raises(DataError):
             solver_class(name)().fit(np.eye(3), np.zeros(3))
 
 

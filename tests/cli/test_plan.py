@@ -99,7 +99,7 @@ def test_a_column_of_drop_that_is_read_as_a_confound_is_not_told_as_left_out(tmp
     beside |= {"solver": {"name": "fisher_score"}, "dataset__drop": ["site", "d"]}
     study = make_study(tmp_path / "t.csv", evaluation__n_features=[1, 3], **beside)
     assert described(study)["data"][1]["left out"] == "columns d (dataset.drop)"
-    with pytest.raises(ConfigError, match="4 exceeds the 3 features"):
+    with pytest.raises(ConfigError):
         make_study(tmp_path / "t.csv", evaluation__n_features=[1, 4], **beside)
 
 

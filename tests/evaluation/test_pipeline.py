@@ -165,7 +165,7 @@ def test_every_kind_is_stored_and_predicts_the_same(classifier, y, tmp_path):
         with pytest.raises(ValueError, match="same order"):
             again.predict(pd.DataFrame(X, columns=NAMES)[NAMES[::-1]])
     assert again.method is None
-    with pytest.raises(ConfigError, match="holds no method"):
+    with pytest.raises(ConfigError):
         clone(again).fit(X, cancer()[1])
 
 

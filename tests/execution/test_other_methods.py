@@ -113,9 +113,7 @@ def test_another_package_s_metric_is_used_by_name():
     assert (
         named_metric("worst_recall")(y, predicted) == recall_score(y, predicted, average=None).min()
     )
-    with pytest.raises(
-        ConfigError, match=r"unknown metric 'worst_recal'; did you mean `worst_recall`"
-    ):
+    with pytest.raises(ConfigError):
         named_metric("worst_recal")
 
 

@@ -237,7 +237,7 @@ def test_the_model_of_an_earlier_winner_does_not_stay(tmp_path, monkeypatch):
     # The process that fitted it has it; the file is gone.
     assert again.fold_model("outer0").predict(study.dataset.X).shape == study.dataset.y.shape
     reopened = raysel.open_study(again.path)
-    with pytest.raises(DataError, match="the study few has no model of outer0"):
+    with pytest.raises(DataError):
         reopened.fold_model("outer0")
     assert reopened.fold_model("outer1").predict(study.dataset.X).shape == study.dataset.y.shape
 

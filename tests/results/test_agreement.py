@@ -264,7 +264,7 @@ def test_without_a_final_model_the_consensus_and_the_folds_can_be_exported(finis
     assert without.consensus_sentence() == ""
     assert "consensus" not in manifest(without)
     assert manifest(without)["rank_biased_overlap"]["mean"] == finished.rank_overlap.mean
-    with pytest.raises(StudyError, match=r"cv\.final is false"):
+    with pytest.raises(StudyError):
         without.ranking()
     written = {
         path.name

@@ -111,7 +111,6 @@ def test_what_has_no_ranking_is_said(finished, tmp_path):
     for n in (0, 65, 2.5):
         with pytest.raises(
             ConfigError,
-            match=f"n_features={n} must be a whole number between 1 and the 64 features",
         ):
             from_study(finished.path, n)
     with pytest.raises(DirectoryError):

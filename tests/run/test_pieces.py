@@ -153,7 +153,7 @@ def test_other_data_are_refused(copied, digits_study, tmp_path):
     with np.load(digits_study.parent / "few.npz") as data:
         np.savez(tmp_path / "other.npz", X=data["X"] + 1, y=data["y"])
     with (
-        pytest.raises(StudyError, match="the data of"),
+        pytest.raises(StudyError),
         finished_study(copied, overrides={"dataset.path": str(tmp_path / "other.npz")}),
     ):
         pass

@@ -176,7 +176,7 @@ def test_a_file_that_is_cut_while_it_is_read_raises_an_error(tmp_path, monkeypat
     assert not is_mapped(path)
     os.truncate(path, 4096)
     assert whole.X.sum() == 0
-    with pytest.raises(StorageError, match=r"long\.arrow"):
+    with pytest.raises(StorageError):
         list(blocks)
 
 

@@ -119,7 +119,7 @@ def test_a_volume_must_lie_where_the_mask_lies(tmp_path):
     found = read_background(tmp_path / "v" / "scans" / "1.nii.gz", layout)
     np.testing.assert_array_equal(found, volumes.values[1].ravel())
     nibabel.save(nibabel.Nifti1Image(volumes.values[1], np.eye(4)), tmp_path / "moved.nii.gz")
-    with pytest.raises(ConfigError, match=r"moved\.nii\.gz has the affine"):
+    with pytest.raises(ConfigError):
         read_background(tmp_path / "moved.nii.gz", layout)
 
 

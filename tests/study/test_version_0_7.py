@@ -68,7 +68,7 @@ def test_the_models_are_loaded(here):
 
 
 def test_its_models_are_a_stranger_s_until_they_are_trusted_once(here, capsys):
-    with pytest.raises(DataError, match=r"run python -m raysel trust study,"):
+    with pytest.raises(DataError):
         raysel.open_study("study").fold_model("outer0")
     digest = hashlib.sha256((here / "study/model.skops").read_bytes()).hexdigest()
     assert run_command(["trust", "study"]) == run_command(["trust", "comparison"]) == 0

@@ -133,7 +133,7 @@ def test_a_list_of_members_is_read_back_and_never_overwritten(tmp_path):
         RECORD.write(directory, lock)
     assert ComparisonRecord.read(directory) == RECORD
     assert directory.member("dfs").path == tmp_path / "dfs"
-    with pytest.raises(DirectoryError, match="already holds a comparison"):
+    with pytest.raises(DirectoryError):
         StudyDirectory.create(tmp_path, 0)
     raw = json.loads(directory.members.read_text())
     assert raw["schema"] == 1

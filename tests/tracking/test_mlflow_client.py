@@ -119,5 +119,5 @@ def test_the_folder_of_a_model_is_read_by_mlflow_and_trusted_by_raysel(directory
     requirements = (tmp_path / "model" / "requirements.txt").read_text().split("\n")
     assert {line.partition("==")[0] for line in requirements} >= {"mlflow", "raysel", "skops"}
     (tmp_path / "model" / "model.skops.hmac").unlink()
-    with pytest.raises(DataError, match="is not trusted"):
+    with pytest.raises(DataError):
         raysel.load_model(tmp_path / "model" / "model.skops")

