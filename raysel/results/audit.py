@@ -4,6 +4,7 @@ labels.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -91,11 +92,19 @@ class Audit:
         return None if self.p_value is None else self.p_value <= _LEVEL
 
     @property
+    def permuted_means(self) -> tuple[float, float]:
+        """Mean careless and honest score on permuted labels; NaN if no label was permuted."""
+        if not self.honest_permuted:
+            return math.nan, math.nan
+        return float(np.mean(self.careless_permuted)), float(np.mean(self.honest_permuted))
+
+    @property
     def chance(self) -> float | None:
         """Score of the best guess that reads no feature, on the same outer folds; None if it is
         not known.
         """
-        return self.study.references["chance"].mean if "chance" in self.study.references else None
+        chance = self.study.references.get("chance")
+        return None if chance is None else chance.mean
 
     def sentences(self) -> list[str]:
         """Say what the scores are, whether careless use does harm, and what the scores cannot
@@ -113,7 +122,7 @@ class Audit:
         if self.n_divided != n:
             found += self._resampled(n)
         if self.honest_permuted:
-            careless, honest = np.mean(self.careless_permuted), np.mean(self.honest_permuted)
+            careless, honest = self.permuted_means
             chance = "" if self.chance is None else f"; chance is {self.chance:.3f}"
             found.append(
                 f"With permuted labels the careless score is {careless:.3f}, the honest one"
@@ -169,27 +178,18 @@ class Audit:
         """Return the scores as a table: a row for each protocol."""
         import pandas as pd  # noqa: PLC0415
 
-        rows = []
-        for name, score, permuted in (
-            ("careless", self.careless, self.careless_permuted),
-            ("honest", self.honest.mean, self.honest_permuted),
-        ):
-            shown = self.study.interval
-            ends = (shown.lower, shown.upper) if name == "honest" else (None, None)
-            values = np.array(permuted) if permuted else np.array([np.nan])
-            rows.append(
-                [name, score, *ends, values.mean(), values.min(), values.max(), len(permuted)]
-            )
-        columns = [
-            "protocol",
-            f"{self.metric}",
-            "lower",
-            "upper",
-            "permuted_mean",
-            "permuted_lowest",
-        ]
-        columns += ["permuted_highest", "n_permutations"]
-        return pd.DataFrame(rows, columns=columns).astype({"lower": "float64", "upper": "float64"})
+        interval, permuted = self.study.interval, (self.careless_permuted, self.honest_permuted)
+        table = {
+            "protocol": ["careless", "honest"],
+            self.metric: [self.careless, self.honest.mean],
+            "lower": [None, interval.lower],
+            "upper": [None, interval.upper],
+            "permuted_mean": self.permuted_means,
+            "permuted_lowest": [min(scores, default=math.nan) for scores in permuted],
+            "permuted_highest": [max(scores, default=math.nan) for scores in permuted],
+            "n_permutations": list(map(len, permuted)),
+        }
+        return pd.DataFrame(table).astype({"lower": "float64", "upper": "float64"})
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the scores on matplotlib's axes, by default new ones, and return the axes."""
@@ -199,12 +199,13 @@ class Audit:
         """Return the picture, whose `headed_figure` has title and caption."""
         from raysel.results.displays.audit import AuditScores  # noqa: PLC0415 - loads matplotlib
 
-        ends = self.study.interval.lower, self.study.interval.upper
+        interval, ends = self.study.interval, None
+        if interval.lower is not None and interval.upper is not None:
+            ends = interval.lower, interval.upper
         return AuditScores(
             metric=texts.spaced(self.metric),
-            careless=self.careless,
-            honest=self.honest.mean,
-            interval=None if ends[0] is None or ends[1] is None else (ends[0], ends[1]),
+            means=[self.careless, self.honest.mean, *self.permuted_means],
+            interval=ends,
             folds=self.study.test_scores,
             careless_permuted=self.careless_permuted,
             honest_permuted=self.honest_permuted,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -56,6 +57,11 @@ class FoldValues:
             float(np.mean(numbers)),
             float(np.std(numbers, ddof=1)) if len(kept) > 1 else float("nan"),
         )
+
+    @property
+    def array(self) -> FloatArray:
+        """The values, NaN where one is undefined; shape (n_folds,)."""
+        return np.array(self.values, dtype=np.float64)
 
     @property
     def known_values(self) -> list[float]:
@@ -110,15 +116,20 @@ class Reference:
             return self.over_samples
         return self.paired.plain if self.of_draws else self.paired.corrected
 
+    @cached_property
+    def values(self) -> FoldValues:
+        """Score on each outer fold, with mean and SD."""
+        return FoldValues.of(self.scores)
+
     @property
     def mean(self) -> float:
         """Mean score over the outer folds."""
-        return float(np.mean(self.scores))
+        return self.values.mean
 
     @property
     def sd(self) -> float:
         """Sample standard deviation of the score over the outer folds; NaN if there is one."""
-        return FoldValues.of(self.scores).sd
+        return self.values.sd
 
     @property
     def verdict(self) -> str:

@@ -15,7 +15,7 @@ from raysel.core.printing import listed, mean_and_sd, short
 from raysel.data.layouts import SEPARATOR
 from raysel.evaluation.confounds import CONFOUNDS
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.records import ChooseN
+from raysel.evaluation.records import ChooseN, RefitRecord
 from raysel.numerics.inference import PairedComparison, TTest
 from raysel.numerics.metrics import has_positive_class, is_of_quantities
 from raysel.results.agreement import GIVEN, Agreement
@@ -100,6 +100,14 @@ def format_score(facts: Facts) -> str:
         interval = f"95 % interval {score.lower:.3f} to {score.upper:.3f}"
     over = "drawn training sets" if score.of_draws else "outer folds"
     return f"{mean_and_sd(score.mean, score.sd)} (SD over {len(facts.outer)} {over}; {interval})"
+
+
+def score_tile(facts: Facts) -> tuple[str, str]:
+    """Return the mean test score, and its SD over the outer folds, as the figures of a tile."""
+    if len(facts.outer) == 1:
+        return mean_and_sd(facts.test.mean), "on one outer fold"
+    mean, _, spread = mean_and_sd(facts.test.mean, facts.test.sd).partition(" ")
+    return mean, f"{spread} SD over {len(facts.outer)} outer folds".strip()
 
 
 def format_numbers(facts: Facts) -> str:
@@ -499,39 +507,33 @@ def scored_number(facts: Facts) -> str:
 
 
 def winners_table(facts: Facts) -> TextTable:
-    """Return the configurations, numbers of features and scores of the outer folds' winners, and
-    their means.
-    """
-    numbers: dict[str, Mapping[str, int]] = (
-        {"best features": facts.chosen_n} if facts.has_chosen_n else {}
-    )
-    numbers |= {"features with a score": facts.n_scored} if facts.agreement else {}
+    """Return configurations, numbers of features and scores of the outer folds' winners."""
+    numbers = winner_heads(facts, "best features")
     rows = []
     for i, winner in enumerate(facts.outer):
-        cells = [
-            winner.fold,
-            winner.name,
-            *(str(by_fold[winner.fold]) for by_fold in numbers.values()),
-        ]
-        cells += [
-            mean_and_sd(winner.inner_score),
-            "" if winner.test_score is None else mean_and_sd(winner.test_score),
-        ]
-        reported = (values.values[i] for values in facts.report.values())
-        rows.append(
-            [*cells, *("undefined" if value is None else mean_and_sd(value) for value in reported)]
-        )
-    means = [
-        mean_and_sd(facts.inner.mean),
-        *map(format_values, (facts.test, *facts.report.values())),
-    ]
-    scores = [
-        f"inner {facts.metric}",
-        f"test {facts.metric}",
-        *(f"test {name}" for name in facts.report),
-    ]
-    mean = ["mean", "", *[""] * len(numbers), *means]
+        reported = [values.values[i] for values in facts.report.values()]
+        cells = ["undefined" if value is None else mean_and_sd(value) for value in reported]
+        rows.append([winner.fold, winner.name, *winner_cells(facts, winner), *cells])
+    means = [format_values(values) for values in (facts.test, *facts.report.values())]
+    mean = ["mean", "", *[""] * len(numbers), mean_and_sd(facts.inner.mean), *means]
+    scores = [f"{name} {facts.metric}" for name in ("inner", "test")]
+    scores += [f"test {name}" for name in facts.report]
     return TextTable(["outer fold", "winner", *numbers, *scores], [*rows, mean])
+
+
+def winner_heads(facts: Facts, chosen: str) -> list[str]:
+    """Return the heads of the numbers of features in `winner_cells`."""
+    heads = [chosen] if facts.has_chosen_n else []
+    return [*heads, "features with a score"] if facts.agreement else heads
+
+
+def winner_cells(facts: Facts, winner: RefitRecord) -> list[str]:
+    """Return numbers of features, inner and test score of a winner as cells of a table."""
+    cells = [str(winner.n_features)] if facts.has_chosen_n else []
+    if facts.agreement:
+        cells.append(str(facts.n_scored[winner.fold]))
+    test = "" if winner.test_score is None else mean_and_sd(winner.test_score)
+    return [*cells, mean_and_sd(winner.inner_score), test]
 
 
 def model_sentence(facts: Facts) -> str:

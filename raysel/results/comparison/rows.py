@@ -20,6 +20,7 @@ from raysel.numerics.metrics import metric_range
 from raysel.results.facts import Facts
 from raysel.results.remarks import format_remarks
 from raysel.results.result import StudyResult
+from raysel.results.scores import FoldValues
 from raysel.results.texts import number_range
 
 TESTS = ("plain", "corrected")
@@ -130,15 +131,16 @@ class MemberRow:
         """Test score on each outer fold, shape (n_folds,), at the number of features that the
         inner scores choose.
         """
-        return np.array(self.facts.test.values, dtype=np.float64)
+        return self.facts.test.array
 
     @cached_property
-    def by_n(self) -> dict[int, FloatArray]:
-        """Test scores by number of features, each (n_folds,); empty if no number is chosen."""
+    def by_n(self) -> dict[int, FoldValues]:
+        """Test scores by number of features; empty if no number is chosen."""
         if self.facts.is_native:
             return {}
         tests = np.array([refit.test_scores for refit in self.facts.outer], dtype=np.float64)
-        return dict(zip(self.facts.evaluation["n_features"], tests.T, strict=True))
+        pairs = zip(self.facts.sizes, tests.T.tolist(), strict=True)
+        return {n: FoldValues.of(scores) for n, scores in pairs}
 
     @property
     def chosen(self) -> tuple[int, ...]:

@@ -75,7 +75,7 @@ def comparison_text(comparison: ComparisonResult) -> ComparisonText:
     common = sorted(set.intersection(*(set(row.by_n) for row in scored))) if scored else []
     if len(scored) > 1 and len(common) > 1:
         title = f"Test scores at each common number of best features, mean ± SD over the {runs}"
-        cells = [[_mean_and_sd(FoldValues.of(row.by_n[n])) for n in common] for row in scored]
+        cells = [[_mean_and_sd(row.by_n[n]) for n in common] for row in scored]
         tables.append(_by_method(title, [*map(str, common)], scored, cells))
     if pairs:
         tables.append(_difference_table(comparison, list(pairs.values())))

@@ -24,9 +24,9 @@ class AuditScores(Display):
 
     #: Name of the metric as text.
     metric: str
-    careless: float
-    #: Mean honest score, and the ends of its interval if it has one.
-    honest: float
+    #: Mean score of each row.
+    means: Sequence[float]
+    #: Ends of the interval of the honest score, if it has one.
     interval: tuple[float, float] | None
     #: Honest test score of each outer fold.
     folds: Sequence[float]
@@ -48,11 +48,10 @@ class AuditScores(Display):
         )
 
     def frame(self) -> pd.DataFrame:
-        values = [[self.careless], self.folds, self.careless_permuted, self.honest_permuted]
-        permuted = [float(np.mean(v)) if len(v) else np.nan for v in values[2:]]
+        values = [self.means[:1], self.folds, self.careless_permuted, self.honest_permuted]
         table = {
             "scores": _ROWS,
-            "mean": [self.careless, self.honest, *permuted],
+            "mean": self.means,
             "lowest": [min(v, default=np.nan) for v in values],
             "highest": [max(v, default=np.nan) for v in values],
             "n": [len(v) for v in values],
@@ -63,7 +62,7 @@ class AuditScores(Display):
         colours = (drawing.OUTLINE, drawing.BLUE, drawing.OUTLINE, drawing.BLUE)
         singles: list[Sequence[float]] = [(), self.folds, self.careless_permuted]
         singles.append(self.honest_permuted)
-        rows = zip(colours, singles, self.frame()["mean"], strict=True)
+        rows = zip(colours, singles, self.means, strict=True)
         for row, (colour, values, mean) in enumerate(rows):
             ax.plot(values, [row] * len(values), "|", color=colour, markersize=9, alpha=0.6)
             ax.plot([mean], [row], "o" if row < 2 else "D", color=colour, markersize=7)

@@ -12,11 +12,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from raysel.core.arrays import FloatArray
 from raysel.core.printing import short, short_middle
 from raysel.results.comparison.result import ComparisonResult
 from raysel.results.displays import drawing
 from raysel.results.displays.display import Display
+from raysel.results.scores import FoldValues
 
 # Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell
 # them apart in grey.
@@ -48,11 +48,10 @@ class ShownMember:
     """A member of a comparison as the figure shows it."""
 
     label: str
-    #: Test score of each run; shape (n_runs,).
-    scores: FloatArray
-    #: Test scores for each number of features; empty if the member is not scored by numbers of
-    #: features; each (n_runs,).
-    by_n: Mapping[int, FloatArray]
+    #: Test score of each run.
+    scores: FoldValues
+    #: Test scores for each number of features; empty if the member is not scored by numbers.
+    by_n: Mapping[int, FoldValues]
     difference: tuple[float, float, float] | None
 
 
@@ -89,7 +88,7 @@ class ComparisonFigure(Display):
                 difference = (pair.compared.mean, np.nan, np.nan)
                 if pair.test:
                     difference = (pair.compared.mean, pair.test.lower, pair.test.upper)
-            members.append(ShownMember(label, row.scores, row.by_n, difference))
+            members.append(ShownMember(label, row.facts.test, row.by_n, difference))
         of_curves = {bool(row.chosen) for row in rows.values() if len(row.by_n) > 1}
         return cls(
             comparison.name,
@@ -157,7 +156,7 @@ class ComparisonFigure(Display):
         for member in self.members:
             difference = member.difference or [np.nan] * 3
             for n, values in [("", member.scores), *member.by_n.items()]:
-                rows.append((member.label, n, values.mean(), _sd(values), *difference))
+                rows.append((member.label, n, values.mean, _spread(values), *difference))
         heads = ["label", "n_features", "mean", "sd", "difference", "lower", "upper"]
         return pd.DataFrame(rows, columns=heads)
 
@@ -171,7 +170,7 @@ class ComparisonFigure(Display):
             _draw_curves(area, self.members, self.metric, curves)
         scored = self._inset(ax, (inner, foot, panel, rows))
         differing = self._inset(ax, (inner + panel + _SPACE, foot, panel, rows))
-        ordered = sorted(self.members, key=lambda member: -member.scores.mean())
+        ordered = sorted(self.members, key=lambda member: -member.scores.mean)
         _draw_scores(scored, ordered, "\n".join([f"test {self.metric}", *self._below]))
         _draw_differences(differing, ordered, self.reference)
 
@@ -195,13 +194,13 @@ def _draw_curves(ax: Axes, members: Sequence[ShownMember], score: str, height: f
         shift = 0.24 * ((i + 0.5) / len(members) - 0.5)  # so that the bars do not cover each other
         if member.by_n:
             x = np.array([places[n] for n in member.by_n]) + shift
-            means = np.array([values.mean() for values in member.by_n.values()])
-            spread = [_sd(values) for values in member.by_n.values()]
+            means = np.array([values.mean for values in member.by_n.values()])
+            spread = [_spread(values) for values in member.by_n.values()]
         else:
             n_before = sum(not other.by_n for other in members[:i])
             x = np.array([-0.3, len(numbers) - 0.68 - 0.05 * (n_before % 4)])
-            means = np.full(2, member.scores.mean())
-            spread = [0.0, _sd(member.scores)]
+            means = np.full(2, member.scores.mean)
+            spread = [0.0, _spread(member.scores)]
         look: Any = {"color": colour, "linestyle": dashes, "linewidth": 1.5, "zorder": 2}
         if member.by_n:
             look |= {"marker": marker, "markersize": 5, "zorder": 3}
@@ -243,9 +242,9 @@ def _draw_scores(ax: Axes, ordered: Sequence[ShownMember], name: str) -> None:
     point: Any = {"color": "0.45", "alpha": 0.35, "markersize": 3.5, "markeredgewidth": 0}
     mean: Any = {"color": "0", "markersize": 4.5, "elinewidth": 1.2, "capsize": 2.5}
     for y, member in enumerate(ordered):
-        values = member.scores
-        ax.plot(values, np.full(len(values), y), "o", **point)
-        ax.errorbar(values.mean(), y, xerr=_sd(values), fmt="o", **mean)
+        scores = member.scores
+        ax.plot(scores.array, np.full(len(scores.values), y), "o", **point)
+        ax.errorbar(scores.mean, y, xerr=_spread(scores), fmt="o", **mean)
     labels = [short_middle(member.label, _LONGEST) for member in ordered]
     ax.set_yticks(range(len(ordered)), labels, fontsize=_SMALL, parse_math=False)
     ax.set_xlabel(name, fontsize=_SMALL)
@@ -284,5 +283,6 @@ def _style(i: int) -> tuple[str, str, str | tuple[int, tuple[int, ...]]]:
     return _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)], _DASHES[i % len(_DASHES)]
 
 
-def _sd(values: FloatArray) -> float:
-    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+def _spread(scores: FoldValues) -> float:
+    """Standard deviation of scores, 0 of one."""
+    return scores.sd if len(scores.values) > 1 else 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from raysel.evaluation.outputs import TestOutputs
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
 from raysel.results.facts import Facts
+from raysel.results.scores import FoldValues
 
 #: Most classes, or labels, that are drawn: those with the most samples, of equals the first.
 _MOST_CLASSES = 6
@@ -153,8 +153,8 @@ class _ClassCurves(StudyDisplay):
             values = [self.summarise(one.truth, one.score) for one in each if one.has_both]
             shown = "none"
             if values:
-                sd = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
-                shown = mean_and_sd(float(np.mean(values)), sd)
+                folds = FoldValues.of(values)
+                shown = mean_and_sd(folds.mean, folds.sd)
             parts.append(shown if self.n_classes == 1 else f"{short(name, 24)}: {shown}")
         return "; ".join(parts)
 

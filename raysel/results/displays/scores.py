@@ -19,6 +19,7 @@ from raysel.results import texts
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay, labelled_table
 from raysel.results.facts import Facts
+from raysel.results.scores import FoldValues
 
 #: Colour, dashes and marker of the known references; others take those of the last.
 _REFERENCES: dict[str, tuple[str, tuple[float, ...], str]] = {
@@ -32,6 +33,13 @@ _OTHER = (drawing.SKY, (3, 1, 1, 1, 1, 1), "v")
 _FLATTENS = 2.5
 
 
+#: Colour, marker and line of the study's own scores.
+_BANDS: dict[str, tuple[str, str, str | tuple[int, tuple[float, ...]]]] = {
+    "test": (drawing.BLUE, "o", "-"),
+    "inner": (drawing.OUTLINE, "s", (0, (4, 1.5))),
+}
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreCurve(StudyDisplay):
     """Scores of the outer folds' winners and references over the number of best features."""
@@ -42,15 +50,12 @@ class ScoreCurve(StudyDisplay):
     size = (5.8, 3.8)
 
     metric: str
-    #: Numbers of features, increasing.
-    n_features: Sequence[int]
-    #: Test scores, shape (n_folds, n_numbers).
-    test: FloatArray
-    #: Inner validation scores, of the same shape; or no columns if they were not recorded.
-    inner: FloatArray
-    #: Scores of each reference; shape (n_folds, n_numbers), or (n_folds, 1) where it has one for
-    #: all numbers.
-    references: Mapping[str, FloatArray]
+    #: Mean and SD of inner and test score by number of features, as `Facts.curve`.
+    curve: Mapping[str, Sequence[float]]
+    #: Test score of each fold at its chosen number, or the mean over all.
+    test: FoldValues
+    #: Mean score of each reference by number of features, or one for all numbers.
+    references: Mapping[str, Sequence[float]]
     #: Number of features that each fold's inner scores choose; empty if the score is the mean over
     #: all numbers.
     chosen: Sequence[int]
@@ -58,46 +63,34 @@ class ScoreCurve(StudyDisplay):
     @classmethod
     def from_facts(cls, facts: Facts, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the scores of a study, if it has several numbers of features."""
-        outer, numbers = facts.outer, [int(n) for n in facts.curve["n_features"]]
-        if len(numbers) < 2:
+        if len(facts.curve["n_features"]) < 2:
             return None
-        test = np.array([refit.test_scores for refit in outer], dtype=np.float64)
-        inner = np.array([refit.inner_curve for refit in outer], dtype=np.float64)
-        references = {}
-        for name, reference in facts.references.items():
-            rows = [refit.references[reference.recorded] for refit in outer]
-            references[name] = np.array(rows, dtype=np.float64)
         chosen: list[int] = []
         if facts.study.choose_n != "mean":
-            chosen = [refit.n_features for refit in outer if refit.n_features is not None]
+            chosen = [refit.n_features for refit in facts.outer if refit.n_features is not None]
         return cls(
             facts.name,
             metric=drawing.readable(facts.metric),
-            n_features=numbers,
-            test=test,
-            inner=inner,
-            references=references,
+            curve=facts.curve,
+            test=facts.test,
+            references={name: one.curve for name, one in facts.references.items()},
             chosen=chosen,
         )
+
+    @property
+    def n_features(self) -> Sequence[int]:
+        """Numbers of features, increasing."""
+        return list(map(int, self.curve["n_features"]))
 
     @property
     def what(self) -> str:  # type: ignore[override]
         return f"{self.metric} over the number of features"
 
     @property
-    def chosen_scores(self) -> FloatArray:
-        """Test score of each fold at its chosen number, or the mean over all; (n_folds,)."""
-        if not self.chosen:
-            return np.nanmean(self.test, axis=1)  # NaN where the estimator fails
-        columns = [list(self.n_features).index(n) for n in self.chosen]
-        return self.test[np.arange(len(columns)), columns]
-
-    @property
     def caption(self) -> str:
-        folds = f"{len(self.test)} outer folds" if len(self.test) > 1 else "one outer fold"
-        scores = self.chosen_scores
-        sd = scores.std(ddof=1) if len(scores) > 1 else np.nan
-        score = mean_and_sd(scores.mean(), sd)
+        n_folds = len(self.test.values)
+        folds = f"{n_folds} outer folds" if n_folds > 1 else "one outer fold"
+        score = mean_and_sd(self.test.mean, self.test.sd)
         shown = (
             f"{texts.capitalized(self.metric)} of the outer folds' winners with their N best"
             " features: on the test samples (unseen by fit and choice) and on the inner validation"
@@ -115,25 +108,17 @@ class ScoreCurve(StudyDisplay):
         )
 
     def frame(self) -> pd.DataFrame:
-        none = np.full(len(self.n_features), np.nan)
-        table: dict[str, object] = {"n_features": list(self.n_features)}
-        for name, rows in (("inner", self.inner), ("test", self.test)):
-            table[f"{name}_mean"] = rows.mean(axis=0) if rows.size else none
-            table[f"{name}_sd"] = rows.std(axis=0, ddof=1) if rows.size and len(rows) > 1 else none
-        for name, rows in self.references.items():
-            table[name] = np.broadcast_to(rows.mean(axis=0), none.shape)
-        return pd.DataFrame(table)
+        return pd.DataFrame(self.curve)
 
     def draw(self, ax: Axes) -> None:
         x = np.array(self.n_features, dtype=float)
         drawing.scale_numbers(ax, self.n_features)
-        _band(ax, x, self.test, (drawing.BLUE, "o", "-"), "test ± SD over outer folds")
-        if self.inner.size:
-            _band(ax, x, self.inner, (drawing.OUTLINE, "s", (0, (4, 1.5))), "inner validation ± SD")
+        self._draw_band(ax, "test", "test ± SD over outer folds")
+        self._draw_band(ax, "inner", "inner validation ± SD")
         if self.chosen:
             circle: Any = {"markersize": 10, "markerfacecolor": "none", "markeredgecolor": "0"}
             circle |= {"markeredgewidth": 1.1, "linestyle": "", "label": "a fold at its chosen N"}
-            ax.plot(self.chosen, self.chosen_scores, "o", zorder=5, **circle)
+            ax.plot(self.chosen, self.test.array, "o", zorder=5, **circle)
         below = self._draw_references(ax, x)
         drawing.clean_axes(ax, "y")
         drawing.set_ticks(ax, self.n_features)
@@ -146,16 +131,30 @@ class ScoreCurve(StudyDisplay):
             ax.text(0.01, 0.015, text, transform=ax.transAxes, color="0.35", parse_math=False)
         drawing.add_legend(ax)
 
+    def _draw_band(self, ax: Axes, name: str, label: str) -> None:
+        """Draw the means of a score as a line, and the SD of several folds as a band."""
+        colour, marker, line = _BANDS[name]
+        x = np.array(self.n_features, dtype=float)
+        mean, sd = np.array(self.curve[f"{name}_mean"]), np.array(self.curve[f"{name}_sd"])
+        if np.isnan(mean).all():
+            return
+        if len(self.test.values) > 1:
+            ax.fill_between(x, mean - sd, mean + sd, color=colour, alpha=0.15, linewidth=0)
+        else:
+            label = label.partition(" ±")[0]
+        look: Any = {"color": colour, "marker": marker, "linestyle": line, "label": label}
+        ax.plot(x, mean, markersize=5, linewidth=1.9, zorder=4, **look)
+
     def _draw_references(self, ax: Axes, x: FloatArray) -> list[str]:
         """Draw references as lines named at their ends; return those too far below for that."""
-        own = np.concatenate([rows.mean(axis=0) for rows in (self.test, self.inner) if rows.size])
+        own = np.array([*self.curve["test_mean"], *self.curve["inner_mean"]], dtype=np.float64)
         levels = own[np.isfinite(own)]
         span = float(np.ptp(levels)) if levels.size else 0.0
         lowest = levels.min(initial=np.inf) - _FLATTENS * max(span, 0.02)
         below: list[str] = []
         ends: list[tuple[str, float, str]] = []
-        for name, rows in self.references.items():
-            places, level = x, rows.mean(axis=0)
+        for name, means in self.references.items():
+            places, level = x, np.array(means, dtype=np.float64)
             if len(level) == 1:
                 places, level = x[[0, -1]], np.repeat(level, 2)
             known = np.isfinite(level)
@@ -190,7 +189,7 @@ class ScoreRows(StudyDisplay):
 
     metric: str
     #: Scores of the outer folds by the row's name.
-    rows: Mapping[str, Sequence[float]]
+    rows: Mapping[str, FoldValues]
     fold_names: Sequence[str]
     has_tasks: bool = False
 
@@ -199,13 +198,10 @@ class ScoreRows(StudyDisplay):
         """Show the scores of a study, unless it has several numbers of features."""
         if len(facts.curve["n_features"]) > 1:
             return None
-        rows = {
-            "test (unseen samples)": facts.test.known_values,
-            "inner validation": facts.inner.known_values,
-        }
-        rows |= {f"test, {name}": scores.known_values for name, scores in facts.by_task.items()}
+        rows = {"test (unseen samples)": facts.test, "inner validation": facts.inner}
+        rows |= {f"test, {name}": scores for name, scores in facts.by_task.items()}
         for name, reference in facts.references.items():
-            rows[texts.reference_name(facts, name)] = reference.scores
+            rows[texts.reference_name(facts, name)] = reference.values
         return cls(
             facts.name,
             metric=drawing.readable(facts.metric),
@@ -232,38 +228,19 @@ class ScoreRows(StudyDisplay):
         )
 
     def frame(self) -> pd.DataFrame:
-        return labelled_table("name", list(self.rows), self.rows.values(), self.fold_names)
+        values = [row.values for row in self.rows.values()]
+        return labelled_table("name", list(self.rows), values, self.fold_names)
 
     def draw(self, ax: Axes) -> None:
-        for y, values in enumerate(self.rows.values()):
-            scores = np.array(values, dtype=float)
+        for y, scores in enumerate(self.rows.values()):
             bar, line = ("0.75", "0.25") if y else (drawing.BLUE, drawing.OUTLINE)
-            ax.barh(y, scores.mean(), height=0.62, color=bar, zorder=1)
-            if len(scores) > 1:
+            ax.barh(y, scores.mean, height=0.62, color=bar, zorder=1)
+            if len(scores.values) > 1:
                 look: Any = {"color": line, "capsize": 3, "linewidth": 1.6}
-                ax.errorbar(scores.mean(), y, xerr=scores.std(ddof=1), **look)
+                ax.errorbar(scores.mean, y, xerr=scores.sd, **look)
             circles: Any = {"facecolors": "white", "edgecolors": "0.2", "linewidths": 0.8}
-            ax.scatter(scores, np.full(len(scores), y), s=20, zorder=3, **circles)
+            ax.scatter(scores.array, np.full(len(scores.values), y), s=20, zorder=3, **circles)
         names = [textwrap.fill(short(name, 60), 32) for name in self.rows]
         drawing.name_rows(ax, names, longest=70)
         drawing.clean_axes(ax, "x")
         ax.set_xlabel(self.metric, parse_math=False)
-
-
-def _band(
-    ax: Axes,
-    x: FloatArray,
-    rows: FloatArray,
-    style: tuple[str, str, str | tuple[int, tuple[float, ...]]],
-    label: str,
-) -> None:
-    """Draw the mean of rows as a line, and the standard deviation of several rows as a band."""
-    colour, marker, line = style
-    mean = rows.mean(axis=0)
-    if len(rows) > 1:
-        spread = rows.std(axis=0, ddof=1)
-        ax.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
-    else:
-        label = label.partition(" ±")[0]
-    look: Any = {"color": colour, "marker": marker, "linestyle": line, "label": label}
-    ax.plot(x, mean, markersize=5, linewidth=1.9, zorder=4, **look)

@@ -24,6 +24,7 @@ from raysel.evaluation.records import FINAL, ChooseN, TrialRecord
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
 from raysel.results.facts import Facts
+from raysel.results.scores import FoldValues
 
 _GROUPS = 5  # groups of the values of a parameter of many values
 _MOST_LABELS = 16
@@ -312,7 +313,7 @@ def _tried(facts: Facts, *, by_fold: bool) -> list[TriedConfiguration]:
         tried.append(
             TriedConfiguration(
                 records[0].params,
-                float(np.mean(scores)) if scores else None,
+                FoldValues.of(scores).mean if scores else None,
                 n_winners=sum(wins.count(record.id) for record in records),
                 is_model=any(record.id == model for record in records),
                 stopped=all(record.status == "stopped" for record in records),

@@ -123,22 +123,18 @@ def _budget(result: StudyResult) -> Iterator[str]:
 
 def _winners_table(result: StudyResult) -> Table:
     """Return the winners of the outer folds and the final one, a row each."""
-    metric, refits = texts.spaced(result.metric), result.refits
-    columns = {
-        "fold": [refit.fold for refit in refits],
-        "winner": [short(refit.name, _LONGEST) for refit in refits],
-    }
+    facts, metric = result.facts, texts.spaced(result.metric)
     caption = "The configuration that wins each outer fold"
     caption += ", and the final model." if result.has_final else "."
-    if result.facts.has_chosen_n:
+    if facts.has_chosen_n:
         caption += " N: number of best features chosen by the inner scores."
-        columns["N"] = [str(refit.n_features) for refit in refits]
-    if result.ranks_features:
-        columns["features with a score"] = [str(result.n_scored[refit.fold]) for refit in refits]
-    columns[f"inner {metric}"] = [f"{refit.inner_score:.3f}" for refit in refits]
-    columns[f"test {metric}"] = [_number(refit.test_score, ".3f") for refit in refits]
-    columns["converged"] = [_describe_end(refit) for refit in refits]
-    return Table(caption, list(columns), list(zip(*columns.values(), strict=True)), (0, 1))
+    numbers = texts.winner_heads(facts, "N")
+    heads = ["fold", "winner", *numbers, f"inner {metric}", f"test {metric}", "converged"]
+    rows = []
+    for refit in facts.winners:
+        name, cells = short(refit.name, _LONGEST), texts.winner_cells(facts, refit)
+        rows.append([refit.fold, name, *cells, _describe_end(refit)])
+    return Table(caption, heads, rows, (0, 1))
 
 
 def _describe_end(refit: RefitRecord) -> str:

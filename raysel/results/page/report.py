@@ -10,7 +10,7 @@ from raysel.config.plain_data import dump_yaml
 from raysel.core import __version__
 from raysel.core.errors import StudyError
 from raysel.core.files import write_result
-from raysel.core.printing import short
+from raysel.core.printing import mean_and_sd, short
 from raysel.results import texts
 from raysel.results.description import Preview
 from raysel.results.export import command_again
@@ -77,13 +77,11 @@ def make_page(result: StudyResult) -> Page:
 
 def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
     """Return the figures at the top of the report: value, what it is, and a line below."""
-    n_folds, spread = len(result.outer), "on one outer fold"
-    if n_folds > 1:
-        spread = f"± {result.test_sd:.3f} SD over {n_folds} outer folds"
-    figures = [(f"{result.test_mean:.3f}", f"test {texts.spaced(result.metric)}", spread)]
+    mean, spread = texts.score_tile(result.facts)
+    figures = [(mean, f"test {texts.spaced(result.metric)}", spread)]
     if (chance := result.references.get("chance")) is not None:
         guess = texts.reference_name(result.facts, "chance").removeprefix("chance").strip(" ()")
-        figures.append((f"{chance.mean:.3f}", "chance", guess))
+        figures.append((mean_and_sd(chance.mean), "chance", guess))
     if result.n_features and result.facts.has_chosen_n:
         outer = [refit.n_features for refit in result.outer if refit.n_features is not None]
         whose = "chosen on the outer folds by inner scores"

@@ -15,6 +15,7 @@ from raysel.numerics.inference import compare_over_data_sets
 from raysel.results.displays.comparison import ComparisonFigure, ShownMember
 from raysel.results.displays.critical_difference import RankDiagram
 from raysel.results.displays.drawing import spread_out
+from raysel.results.scores import FoldValues
 
 
 def members_of(n_curves: int, n_native: int, n_runs: int = 5) -> list[ShownMember]:
@@ -24,7 +25,9 @@ def members_of(n_curves: int, n_native: int, n_runs: int = 5) -> list[ShownMembe
         by_n = {n: rng.uniform(0.88, 0.92, n_runs) for n in (50, 100, 200)} if i < n_curves else {}
         scores = np.mean(list(by_n.values()), axis=0) if by_n else rng.uniform(0.88, 0.92, n_runs)
         difference = None if i == 0 else (-0.01, -0.03, 0.01)
-        members.append(ShownMember(f"method {i} <$x_{i}$>", scores, by_n, difference))
+        curve = {n: FoldValues.of(values.tolist()) for n, values in by_n.items()}
+        folds = FoldValues.of(scores.tolist())
+        members.append(ShownMember(f"method {i} <$x_{i}$>", folds, curve, difference))
     return members
 
 
@@ -85,7 +88,7 @@ def test_the_label_of_the_scores_stays_left_of_that_of_the_differences():
 
 def test_long_labels_stay_distinct():
     names = [f"MKL (least squares of the kernels, {norm})" for norm in ("inf", "1", "2")]
-    shown = of([ShownMember(name, np.array([0.8, 0.9]), {}, None) for name in names])
+    shown = of([ShownMember(name, FoldValues.of([0.8, 0.9]), {}, None) for name in names])
     drawn = set(labels(shown.plot().child_axes[0].yaxis))
     assert len(drawn) == 3
     assert max(map(len, drawn)) <= 24
@@ -96,14 +99,15 @@ def test_curves_and_rows_show_the_given_scores():
     curves, scores, differences = of(members).plot().child_axes
     means = [container.lines[0].get_ydata() for container in curves.containers]
     for member, drawn in zip(members, means, strict=True):
-        expected = [values.mean() for values in member.by_n.values()] or [member.scores.mean()] * 2
+        expected = [np.mean(one.values) for one in member.by_n.values()]
+        expected = expected or [np.mean(member.scores.values)] * 2
         assert drawn == pytest.approx(expected)
-    order = sorted(members, key=lambda member: -member.scores.mean())
+    order = sorted(members, key=lambda member: -np.mean(member.scores.values))
     assert [tick.get_text() for tick in scores.get_yticklabels()] == [
         member.label for member in order
     ]
     assert [c.lines[0].get_xdata()[0] for c in scores.containers] == [
-        m.scores.mean() for m in order
+        np.mean(m.scores.values) for m in order
     ]
     assert len([line for line in differences.lines if line.get_marker() == "D"]) == 3
 

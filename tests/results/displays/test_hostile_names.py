@@ -19,6 +19,7 @@ from raysel.results.displays.preview_data import DataPreview
 from raysel.results.displays.profile import Profile
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
 from raysel.results.displays.search import SearchSurface, TriedConfiguration
+from raysel.results.scores import FoldValues
 
 N = len(HOSTILE)
 VALUES = list(itertools.product(HOSTILE, ([1], [2, 3])))
@@ -47,11 +48,13 @@ CURVE = pd.DataFrame(
     [[1, 0.0, 0.0, -0.1, 0.1]],
     columns=["n_features", "stability", "noise", "noise_lowest", "noise_highest"],
 )
+ONE = FoldValues.of([0.5])
+SCORES = {"n_features": [1, 2]} | {
+    f"{name}_{what}": [0.5, 0.5] for name in ("inner", "test") for what in ("mean", "sd")
+}
 BOTH = [
-    ScoreCurve(
-        HOSTILE[0] * 9, "accuracy", (1, 2), *np.ones((2, 1, 2)), {HOSTILE[1]: np.array([[0.7]])}, []
-    ),
-    ScoreRows(HOSTILE[0], "accuracy", {name: [0.5, 0.4] for name in HOSTILE}, ["a", "b"]),
+    ScoreCurve(HOSTILE[0] * 9, "accuracy", SCORES, ONE, {HOSTILE[1]: [0.7]}, []),
+    ScoreRows(HOSTILE[0], "accuracy", dict.fromkeys(HOSTILE, ONE), ["a"]),
     StabilityCurve(HOSTILE[2], CURVE, 3, chosen=1),
     FoldRanks(HOSTILE[0], HOSTILE, np.ones((N, N)), HOSTILE, 2, N),
     Confusion(HOSTILE[0] * 9, np.eye(N, dtype=int) + 1, HOSTILE, 1),

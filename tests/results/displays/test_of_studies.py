@@ -128,10 +128,12 @@ def test_maps_lie_over_the_mean_of_the_data_without_the_data_file(finished):
 def test_the_curve_is_the_journals(confused):
     shown = ScoreCurve.from_facts(confused.facts)
     assert shown.n_features == [4, 8]
-    assert shown.test.tolist() == [refit.test_scores for refit in confused.outer]
-    assert shown.inner.tolist() == [refit.inner_curve for refit in confused.outer]
+    for name, scores in (("test", "test_scores"), ("inner", "inner_curve")):
+        rows = np.array([getattr(refit, scores) for refit in confused.outer])
+        assert shown.curve[f"{name}_mean"] == rows.mean(axis=0).tolist()
+        assert shown.curve[f"{name}_sd"] == rows.std(axis=0, ddof=1).tolist()
     assert shown.chosen == [refit.n_features for refit in confused.outer]
-    assert shown.references["f_test"].tolist() == [[0.5, 0.6]] * 2
+    assert shown.references["f_test"] == [0.5, 0.6]
     assert f"{confused.test_mean:.3f} ± {confused.test_sd:.3f}" in shown.caption
     table, expected = shown.frame(), confused.score_curves()
     for name in expected:
@@ -149,7 +151,7 @@ def test_scores_of_the_models_own_predictions_are_rows(finished):
     }
     result = StudyResult(dataclasses.replace(finished.stored, study=study, refits=refits))
     assert ScoreCurve.from_facts(result.facts) is None
-    assert ScoreRows.from_facts(result.facts).rows["test (unseen samples)"] == [0.5, 0.5]
+    assert ScoreRows.from_facts(result.facts).rows["test (unseen samples)"].values == (0.5, 0.5)
 
 
 def test_each_configuration_is_there_once_with_its_winners(finished):

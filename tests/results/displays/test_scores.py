@@ -11,33 +11,37 @@ from drawn import is_on_page, labels, line
 
 from raysel.results.displays.agreement import FoldRanks, StabilityCurve
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
+from raysel.results.scores import FoldValues
 
 
-def curve(n_features=(4, 8, 16, 32), n_folds=5, **changes):
+def curve(n_features=(4, 8, 16, 32), n_folds=5, chosen=()):
+    """A curve of random scores, and its test and inner scores, each (n_folds, n_numbers)."""
     test, inner = np.random.default_rng(0).uniform(0.6, 0.9, (2, n_folds, len(n_features)))
-    return dataclasses.replace(
-        ScoreCurve("study", "balanced accuracy", n_features, test, inner, {}, []), **changes
-    )
+    means = {"n_features": list(n_features)}
+    for name, rows in (("inner", inner), ("test", test)):
+        means |= {f"{name}_mean": rows.mean(axis=0), f"{name}_sd": rows.std(axis=0, ddof=1)}
+    own = test.mean(axis=1)
+    if len(chosen):
+        own = [row[list(n_features).index(n)] for row, n in zip(test, chosen, strict=True)]
+    scores = FoldValues.of(map(float, own))
+    return ScoreCurve("study", "balanced accuracy", means, scores, {}, list(chosen)), test, inner
 
 
 def test_the_curve_shows_means_references_and_each_folds_choice():
-    shown = curve(chosen=[8, 4, 8, 16, 8])
-    references = {
-        "all features": np.full((5, 1), 0.95),
-        "f_test": shown.test - 0.02,
-        "chance": np.full((5, 1), 0.1),
-    }
-    shown = dataclasses.replace(shown, references=references)
-    ax, means = shown.plot(), shown.test.mean(axis=0)
+    shown, test, inner = curve(chosen=[8, 4, 8, 16, 8])
+    means, own = test.mean(axis=0), shown.test.values
+    references = {"all features": [0.95], "f_test": (means - 0.02).tolist(), "chance": [0.1]}
+    table = shown.curve | {name: np.broadcast_to(row, 4) for name, row in references.items()}
+    shown = dataclasses.replace(shown, references=references, curve=table)
+    ax = shown.plot()
     np.testing.assert_array_equal(line(ax, "test"), np.column_stack([[4, 8, 16, 32], means]))
-    np.testing.assert_array_equal(line(ax, "inner")[:, 1], shown.inner.mean(axis=0))
-    own = [shown.test[fold, [4, 8, 16, 32].index(n)] for fold, n in enumerate(shown.chosen)]
+    np.testing.assert_array_equal(line(ax, "inner")[:, 1], inner.mean(axis=0))
     np.testing.assert_array_equal(line(ax, "a fold"), np.column_stack([shown.chosen, own]))
     band = ax.collections[0].get_paths()[0].vertices
-    assert band[:, 1].max() == pytest.approx((means + shown.test.std(axis=0, ddof=1)).max())
+    assert band[:, 1].max() == pytest.approx((means + test.std(axis=0, ddof=1)).max())
     levels = [one.get_ydata().tolist() for one in ax.lines]
     assert [0.95, 0.95] in levels
-    assert references["f_test"].mean(axis=0).tolist() in levels
+    assert references["f_test"] in levels
     # Chance would flatten the curves.
     assert {"all features", "F-test", "below the axis: chance 0.100"} <= {
         text.get_text() for text in ax.texts
@@ -46,12 +50,12 @@ def test_the_curve_shows_means_references_and_each_folds_choice():
     assert "N = 4, 8 (3 folds), 16" in shown.caption
     table = shown.frame()
     assert table["test_mean"].tolist() == means.tolist()
-    assert table["f_test"].tolist() == references["f_test"].mean(axis=0).tolist()
+    assert table["f_test"].tolist() == references["f_test"]
 
 
 def test_without_a_chosen_number_the_score_is_the_mean_over_all():
-    shown = curve()
-    own = shown.test.mean(axis=1)
+    shown, test, _ = curve()
+    own = test.mean(axis=1)
     assert (
         f"Mean over all these N: test balanced accuracy {own.mean():.3f} ± {own.std(ddof=1):.3f}"
         in shown.caption
@@ -60,7 +64,8 @@ def test_without_a_chosen_number_the_score_is_the_mean_over_all():
 
 def test_rows_show_the_mean_and_each_fold():
     rows = {"test (unseen samples)": [0.7, 0.9], "chance": [0.1, 0.3]}
-    shown = ScoreRows("study", "accuracy", rows, ["outer0", "outer1"])
+    folds = {name: FoldValues.of(values) for name, values in rows.items()}
+    shown = ScoreRows("study", "accuracy", folds, ["outer0", "outer1"])
     ax = shown.plot()
     assert [float(bar.get_width()) for bar in ax.patches] == pytest.approx([0.8, 0.2])
     assert [
@@ -104,7 +109,7 @@ def test_ticks_do_not_overlap_and_the_chosen_number_has_one():
     ax = stability([1, 8, 100, 290, 300, 307, 1024], np.linspace(0, 1, 7), chosen=300).plot()
     assert "300" in labels(ax.xaxis)
     numbers = list(range(1, 51))
-    shown = curve(numbers, 20, chosen=np.random.default_rng(0).choice(numbers, 20).tolist())
+    shown, _, _ = curve(numbers, 20, np.random.default_rng(0).choice(numbers, 20).tolist())
     texts = labels(shown.plot().xaxis)
     assert (texts[0], texts[-1]) == ("1", "50")
     assert len(texts) < 30
