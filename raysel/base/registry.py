@@ -106,13 +106,15 @@ OWN: dict[str, str] = {
     "smoothed_f_test_quantities": "raysel.baselines.smoothed_filters:SmoothedFTestQuantities",
 }
 
-#: Methods of quantities that stand in for those of classes: ``solver.name: smr`` is smr_regressor
-#: for a quantity.
-OF_QUANTITIES = {
-    **{name: f"{name}_regressor" for name in ("smr", "rfs", "glspfs", "gbr", "mlls")},
-    "mrmr": "mrmr_quantities",
-    "relieff": "rrelieff",
-    "smoothed_f_test": "smoothed_f_test_quantities",
+#: Methods of a kind of target that stand in for those of classes: ``solver.name: smr`` is
+#: smr_regressor for a quantity.
+STAND_INS = {
+    QUANTITIES: {
+        **{name: f"{name}_regressor" for name in ("smr", "rfs", "glspfs", "gbr", "mlls")},
+        "mrmr": "mrmr_quantities",
+        "relieff": "rrelieff",
+        "smoothed_f_test": "smoothed_f_test_quantities",
+    }
 }
 
 _EXAMPLE = "write a dotted name such as sklearn.svm.LinearSVC."
@@ -174,7 +176,7 @@ def registered_method(name: str) -> type[Estimator] | None:
 
 def method_of_target(name: str, target: str) -> str:
     """Return the name of the method that a name stands for where y is of this kind."""
-    return OF_QUANTITIES.get(name, name) if target == QUANTITIES else name
+    return STAND_INS.get(target, {}).get(name, name)
 
 
 def imports_code(name: str) -> bool:

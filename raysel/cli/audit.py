@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import write_result
 from raysel.core.printing import Terminal, first_line, hanging
 from raysel.data.dataset import Dataset
+from raysel.data.targets import CLASSES, QUANTITIES
+from raysel.evaluation.judges import LINEAR_SVM, RIDGE
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.results.audit import Audit
 from raysel.run.audit import audit_study
@@ -20,6 +23,13 @@ from raysel.study.draft.draft import SUFFIXES as OF_STUDIES
 from raysel.study.draft.draft import Draft, init_study
 
 _SIZES, _C = (10, 50, 200, 1000), (0.01, 0.1, 1.0)
+#: The F-test, and keys of the model on its best features, by the kind of the target.
+_FILTERS = {CLASSES: "fisher_score", QUANTITIES: "f_test"}
+_MODELS: Mapping[str, dict[str, Any]] = {
+    CLASSES: {"estimator": LINEAR_SVM, "C": list(_C)},
+    QUANTITIES: {"estimator": RIDGE},
+}
+_WORDS = {LINEAR_SVM: "linear SVM", RIDGE: "ridge"}
 _SUFFIXES = (".png", ".svg", ".pdf", ".csv")
 #: What a draft has found that is printed before the scores.
 _SHOWN = ("data", "label", "groups", "left out", "excluded")
@@ -73,7 +83,7 @@ def _of_file(arguments: Namespace, out: Terminal) -> Study:
     draft = init_study(arguments.file, arguments.label, labels=arguments.labels)
     drafted = Study.prepare(draft.config)
     data = drafted.dataset
-    if data.is_multilabel or data.layout.is_multitask:
+    if data.target.kind not in _MODELS or data.layout.is_multitask:
         raise DataError(f"{data.name}: an audit is of one task with one label a sample.")
     study = Study.prepare(config_from_dict(_keys(arguments, draft, data), "the audit"))
     for name in _SHOWN:
@@ -82,7 +92,7 @@ def _of_file(arguments: Namespace, out: Terminal) -> Study:
     for doubt in draft.doubts:
         out.print(hanging("to check", doubt, 12))
     sizes = ", ".join(map(str, study.config.evaluation.n_features))
-    model = "ridge" if data.is_regression else "linear SVM"
+    model = _WORDS[study.config.evaluation.estimator_name]
     out.print(
         f"{'method':<12}scaling {study.config.dataset.scaling}, the F-test's best {sizes} features,"
         f" {model}"
@@ -102,13 +112,11 @@ def _keys(arguments: Namespace, draft: Draft, data: Dataset) -> dict[str, Any]:
         "n_features": [size for size in _SIZES if size < n] or [n],
         "choose_n": "best",
         "metric": arguments.metric or raw["evaluation"]["metric"],
-        "estimator": "ridge" if data.is_regression else "linear_svm",
+        **_MODELS[data.target.kind],
     }
-    if not data.is_regression:
-        evaluation["C"] = list(_C)
     return {
         **{name: raw[name] for name in ("name", "dataset", "cv")},
-        "solver": {"name": "f_test" if data.is_regression else "fisher_score"},
+        "solver": {"name": _FILTERS[data.target.kind]},
         "evaluation": evaluation,
         "search": {"executor": "serial"},
     }

@@ -137,7 +137,8 @@ def _executor_row(plan: _Cost) -> Iterator[tuple[str, str]]:
 
 def _positive_row(study: Study) -> Iterator[tuple[str, str]]:
     """Say which of two classes the metrics look at."""
-    classes = () if study.dataset.is_multilabel else [str(name) for name in study.dataset.classes]
+    data = study.dataset
+    classes = [str(name) for name in data.classes] if data.target.is_one_class else ()
     evaluation, tasks = (
         study.config.evaluation.model_dump(mode="json"),
         study.dataset.layout.task_names,
@@ -227,7 +228,7 @@ def _data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
 
 def _folds_section(study: Study, width: int | None) -> Iterator[str]:
     """Describe the folds of a study with their class counts."""
-    folds, kind = study.plan.folds, "label" if study.dataset.is_multilabel else "class"
+    folds = study.plan.folds
     final = (
         "and a final fold on all data" if study.config.cv.final else "no final fold, so no model"
     )
@@ -235,8 +236,7 @@ def _folds_section(study: Study, width: int | None) -> Iterator[str]:
     rows = []
     for fold in folds:
         sets = [("train", fold.train), *([("test", fold.test)] if len(fold.test) else [])]
-        of = "" if study.dataset.is_regression else f" a {kind}"
-        shown = [f"{len(index)} {name} ({_spread(study, index)}{of})" for name, index in sets]
+        shown = [f"{len(index)} {name}{_spread(study, index)}" for name, index in sets]
         rows.append((fold.name, ", ".join(shown)))
     how = _stratified(study)
     yield from section(
@@ -252,12 +252,12 @@ def _stratified(study: Study) -> str:
     listed.
     """
     blocks, plan = study.config.cv.blocks, study.config.cv.plan
-    if not study.dataset.is_regression or plan or blocks.forward:
+    if plan or blocks.forward:
         return ""
-    of = "" if study.dataset.y.ndim == 1 else " (of the first principal component of several)"
-    whole = " of the means of blocks" if study.block_numbers is not None else ""
-    whole = " of the means of groups" if study.dataset.groups is not None and not whole else whole
-    return f", stratified by quantiles{whole or ' of the quantity'}{of}"
+    whole = "the means of groups" if study.dataset.groups is not None else ""
+    whole = "the means of blocks" if study.block_numbers is not None else whole
+    strata = study.dataset.target.describe_strata(study.dataset.y, whole)
+    return strata and f", stratified by {strata}"
 
 
 def notes_section(found: Sequence[str], width: int | None) -> Iterator[str]:
@@ -429,7 +429,7 @@ def _notes_on_method(study: Study) -> Iterator[str]:
             f"model.skops will {change}, because a file cannot hold"
             f" {', '.join(study.findings.untrusted)}: {STORAGE_REMEDY}."
         )
-    if study.dataset.is_multilabel:
+    if study.dataset.target.may_lack:
         lacking = list(study.plan.lacking(study.dataset.y, study.dataset.label_names))
         if lacking:
             more = f", and {len(lacking) - 1} more such sets" if len(lacking) > 1 else ""
@@ -437,19 +437,9 @@ def _notes_on_method(study: Study) -> Iterator[str]:
 
 
 def _spread(study: Study, index: IntArray) -> str:
-    y = study.dataset.y[index]
-    if study.dataset.is_regression:
-        columns = y.reshape(len(y), -1).T
-        return "; ".join(
-            f"mean {column.mean():.4g}, SD {column.std():.3g}"
-            for column in columns[:_SHOWN_QUANTITIES]
-        )
-    counts = (
-        y.sum(axis=0).tolist()
-        if y.ndim == 2
-        else [int((y == c).sum()) for c in study.dataset.classes]
-    )
-    return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    """Describe what is predicted of some samples, in brackets."""
+    words = study.dataset.target.summarise(study.dataset.y, index)
+    return words and f" ({words})"
 
 
 def _origin(source: DatasetConfig | TaskConfig) -> str:

@@ -31,6 +31,7 @@ from raysel.data.task_blocks import (
     dense,
     filled_columns,
 )
+from raysel.numerics.permutation import LabelPermutations
 
 #: Number of float64 values that are padded at once for the hash: 8 MiB.
 _HASHED_VALUES = 2**20
@@ -257,6 +258,10 @@ unprepared, drop_unlabelled, confounds
     def describe_target(self) -> str:
         """Describe the kind and number of what is predicted, e.g. ``"3 classes"``."""
         return self.target.describe(self.y)
+
+    def permutations(self, blocks: IntArray | None = None) -> LabelPermutations:
+        """Return the permutations of the labels within groups, tasks, or blocks (n_samples,)."""
+        return self.target.permutations(self.y, self.groups, self.tasks, blocks)
 
     @property
     def n_samples(self) -> int:

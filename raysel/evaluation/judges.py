@@ -36,6 +36,12 @@ from raysel.evaluation.records import Setting
 
 #: Judges without a dotted name.
 NATIVE, KNN, LINEAR_SVM, RIDGE = JUDGES = ("native", "knn", "linear_svm", "ridge")
+#: Those that fit to the best features, by the kind of the target, the usual one first.
+JUDGES_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    CLASSES: (KNN, LINEAR_SVM),
+    LABELS: (KNN, LINEAR_SVM),
+    QUANTITIES: (RIDGE, KNN),
+}
 #: Strengths of the penalty of ridge regression that the inner scores choose from. Of n standardised
 #: columns that are all alike the squared singular value is n times their number, so that few
 #: columns need little and many smooth ones much.

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
+from raysel.core.arrays import FloatArray, IntArray
 from raysel.numerics.linear_algebra import centre, thin_svd
 
 
@@ -45,15 +45,15 @@ class OwnStatistics(NamedTuple):
 
 
 def own_statistics(
-    X: FloatArray, y: LabelArray, origin: IntArray, n_features: int
+    X: FloatArray, contrasts: FloatArray, origin: IntArray, n_features: int
 ) -> OwnStatistics:
     """Compute the statistics of features by their columns.
 
-    `X` is (n_samples, n_columns), `y` (n_samples,) or (n_samples, n_labels), `origin`, the feature
-    of each column, (n_columns,); both statistics are 0 of a feature without columns or of constant
-    ones.
+    `X` is (n_samples, n_columns), `contrasts`, those of the target, (n_samples, n_contrasts),
+    `origin`, the feature of each column, (n_columns,); both statistics are 0 of a feature without
+    columns or of constant ones.
     """
-    labels = _basis(_columns_of(y))
+    labels = _basis(contrasts)
     degrees = labels.shape[1]
     counts = np.bincount(origin, minlength=n_features)
     joint, single = np.zeros((2, n_features))
@@ -68,12 +68,6 @@ def own_statistics(
         joint[feature] = len(X) * ((basis.T @ labels) ** 2).sum()
         single[feature] = _of_one_column(joint[feature], basis.shape[1], degrees)
     return OwnStatistics(joint, single)
-
-
-def _columns_of(y: LabelArray) -> FloatArray:
-    if y.ndim == 2 or is_quantity(y):
-        return y.reshape(len(y), -1).astype(np.float64)
-    return (y[:, None] == np.unique(y)).astype(np.float64)
 
 
 def _basis(columns: FloatArray) -> FloatArray:

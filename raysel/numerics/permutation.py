@@ -24,18 +24,17 @@ class LabelPermutations:
     Labels of several tasks are permuted within each task. Without groups the samples exchange their
     labels.
 
-    `y` is (n_samples,) or (n_samples, n_labels), `groups`, `tasks` and `blocks` (n_samples,).
+    `codes`, which number the values of a target, `groups`, `tasks` and `blocks` are (n_samples,).
     """
 
     def __init__(
         self,
-        y: LabelArray,
+        codes: IntArray,
         groups: LabelArray | None = None,
         tasks: IntArray | None = None,
         blocks: IntArray | None = None,
     ) -> None:
-        n = len(y)
-        codes = np.unique(y, axis=0, return_inverse=True)[1].reshape(n)
+        n = len(codes)
         members = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
         owners = np.zeros(n, dtype=np.int64) if tasks is None else tasks
         self._n = n

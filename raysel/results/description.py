@@ -68,11 +68,7 @@ class Preview:
     @classmethod
     def of(cls, data: Dataset) -> Preview:
         """Return the preview of a data set."""
-        counts = (
-            data.y.sum(axis=0) if data.is_multilabel else np.unique(data.y, return_counts=True)[1]
-        )
-        if data.is_regression:
-            counts = np.empty(0, dtype=np.int64)
+        target = data.target
         sizes = None if data.groups is None else np.unique(data.groups, return_counts=True)[1]
         parts = data.excerpt.parts()
         ranges = [(name, *_range([part])) for name, part in parts.items() if name]
@@ -85,18 +81,18 @@ class Preview:
             ]
             values = _known_range(known, slice(None))
         return cls(
-            classes=[] if data.is_regression else [str(name) for name in data.classes],
-            counts=counts.tolist(),
-            is_multilabel=data.is_multilabel,
+            classes=[str(name) for name in data.classes] if target.is_of_classes else [],
+            counts=target.counts(data.y).tolist(),
+            is_multilabel=target.may_lack,
             n_groups=None if sizes is None else len(sizes),
             ranges=ranges,
             label=data.label,
             group_sizes=None if sizes is None else (int(sizes.min()), int(sizes.max())),
             values=values,
             n_by_task=tuple(map(len, blocks_of(data.X))) if data.layout.is_multitask else (),
-            n_unlabelled=int((data.y.sum(axis=1) == 0).sum()) if data.is_multilabel else None,
+            n_unlabelled=target.n_unlabelled(data.y),
             notes=tuple(data.notes),
-            quantities=_quantities(data) if data.is_regression else [],
+            quantities=[] if target.is_of_classes else _quantities(data),
         )
 
     def write(self, path: Path) -> None:
@@ -181,7 +177,7 @@ def data_facts(
 
 
 def _quantities(data: Dataset) -> list[tuple[str, float, float, float, float]]:
-    columns = data.y.reshape(data.n_samples, -1).T
+    columns = data.target.columns(data.y)
     names = data.label_names or (data.label or "y",)
     return [
         (name, float(y.min()), float(y.mean()), float(y.max()), float(y.std()))

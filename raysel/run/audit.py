@@ -34,7 +34,6 @@ from raysel.evaluation.records import Setting
 from raysel.evaluation.split import Split, set_parameters
 from raysel.evaluation.splitters import split
 from raysel.execution.executor import TaskEnd
-from raysel.numerics.permutation import LabelPermutations
 from raysel.results.audit import Audit
 from raysel.run.estimator import NestedSearch, executor_of, study_of
 from raysel.run.in_memory import run_in_memory
@@ -172,7 +171,8 @@ def audit_study(
 ) -> Audit:
     """Compare the careless with the honest score of a study, on true and on permuted labels."""
     _check_permutations(n_permutations)
-    if study.dataset.y.ndim == 2 or study.dataset.layout.is_multitask:
+    n_columns = len(study.dataset.target.columns(study.dataset.y))
+    if n_columns > 1 or study.dataset.layout.is_multitask:
         raise DataError(
             f"{study.dataset.name}: an audit is of one task with one label a sample; choose one of"
             " them."
@@ -195,7 +195,7 @@ def audit_study(
     result = run_in_memory(honest, executor_of(honest, n_jobs), make_listeners(verbose))
     seed, numbers = study.config.seed, list(range(1, int(n_permutations) + 1))
     try:
-        LabelPermutations(dataset.y, dataset.groups, dataset.tasks, study.block_numbers)
+        dataset.permutations(study.block_numbers)
     except DataError:  # no permutation changes a label
         numbers = []
     scored = partial(permuted_scores, seed=seed, chosen=None, ranks=False)
@@ -328,8 +328,8 @@ def careless_score(study: Study) -> _Careless:
 def _folds(study: Study, y: LabelArray) -> Sequence[tuple[IntArray, IntArray]]:
     """Divide samples into as many folds as the study has outer ones, groups aside."""
     n_folds = sum(fold.repeat == 0 for fold in study.plan.outer)
-    if not study.dataset.is_regression:
-        n_folds = min(n_folds, int(np.unique(y, return_counts=True)[1].min()))
+    counts = study.dataset.target.counts(y).tolist()
+    n_folds = min([n_folds, *counts])
     state = derived_seed(study.config.seed, "outer split", 0)
     return split(y, n_folds, groups=None, random_state=state, where="outer")
 

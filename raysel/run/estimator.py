@@ -23,7 +23,6 @@ from raysel.config.schema import AUTO
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.table_rows import TableRows
-from raysel.data.targets import CLASSES
 from raysel.evaluation.judges import LINEAR_SVM, RIDGE, Judge, judge_class
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
@@ -267,7 +266,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         if result.is_ranked:
             self.ranking_: IntArray = ranks(self._feature_scores)
         self._known = study.dataset.target.known_beside(study.dataset.y)
-        if study.dataset.target.kind == CLASSES:
+        if study.dataset.target.is_one_class:
             self.classes_ = np.unique(
                 y
             )  # in the order of the data set's classes, which are numbers or text

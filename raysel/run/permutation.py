@@ -60,7 +60,7 @@ def permuted_study(study: Study, number: int, seed: int) -> Study:
     if number == 0:
         return study
     dataset = study.dataset
-    permutations = LabelPermutations(dataset.y, dataset.groups, dataset.tasks, study.block_numbers)
+    permutations = dataset.permutations(study.block_numbers)
     source = permutations.draw(np.random.default_rng(derived_seed(seed, "permutation", number)))
     return replace(
         study, dataset=replace(dataset, y=dataset.y[source]), plan=_moved(study.plan, source)
@@ -331,9 +331,7 @@ def permutation_test(
     options = RunOptions.of(address, allow_mixed_versions, progress)
     with finished_study(path, config, overrides, executor=executor, options=options) as finished:
         dataset = finished.study.dataset
-        labels = LabelPermutations(
-            dataset.y, dataset.groups, dataset.tasks, finished.study.block_numbers
-        )
+        labels = dataset.permutations(finished.study.block_numbers)
         chosen_seed = finished.study.config.seed if seed is None else int(seed)
         work = _work(finished, retune, chosen_seed)
         # Number 0 has the true labels: it tells whether the study's figure can be computed again.

@@ -15,7 +15,6 @@ from raysel.evaluation.records import TrialRecord
 from raysel.evaluation.references import PERMUTATIONS, noise_stability
 from raysel.execution.executor import Executor
 from raysel.execution.trial_plan import trial_plan
-from raysel.numerics.permutation import LabelPermutations
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 from raysel.tracking.log import StudyLog
@@ -53,7 +52,7 @@ def noise_record(study: Study) -> NoiseRecord:
     """Return the stability of the F-test's ranking with permuted labels."""
     data = study.dataset
     try:
-        permutations = LabelPermutations(data.y, data.groups, data.tasks, study.block_numbers)
+        permutations = data.permutations(study.block_numbers)
     except DataError:  # no permutation changes a label
         return NoiseRecord(PERMUTATIONS, "nothing", [], [], [])
     seeds = (derived_seed(study.config.seed, "noise", number) for number in range(PERMUTATIONS))

@@ -11,7 +11,7 @@ from raysel.base.estimator import Capabilities, Estimator
 from raysel.base.registry import able_solvers, imports_code, solver_class, warn_of_name_clash
 from raysel.config.preparation import dotted_steps
 from raysel.config.schema import EvaluationConfig, JudgeConfig, StudyConfig
-from raysel.core.arrays import BoolArray, IntArray
+from raysel.core.arrays import BoolArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.plugins import is_imported
 from raysel.data.dataset import Dataset
@@ -19,8 +19,18 @@ from raysel.data.formats.nifti import load_nibabel
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import make_scaler
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.targets import CLASSES, QUANTITIES
-from raysel.evaluation.judges import ALPHAS, KNN, LINEAR_SVM, NATIVE, RIDGE, Judge, judge_class
+from raysel.data.targets import CLASSES
+from raysel.evaluation.judges import (
+    ALPHAS,
+    JUDGES,
+    JUDGES_OF,
+    KNN,
+    LINEAR_SVM,
+    NATIVE,
+    RIDGE,
+    Judge,
+    judge_class,
+)
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.sampler_registry import GROUP as SAMPLERS
 from raysel.evaluation.sampler_registry import sampler_class
@@ -168,32 +178,12 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
     name = config.solver.class_name
     if not config.dataset.in_memory:
         _check_stored(config, can)
-    if dataset.is_regression and QUANTITIES not in can.targets:
-        able = able_solvers(lambda c: QUANTITIES in c.targets)
+    _check_target(name, dataset, can)
+    judge, fitting = config.evaluation.estimator_name, JUDGES_OF.get(dataset.target.kind, ())
+    if judge in JUDGES and judge not in (NATIVE, *fitting):
         raise ConfigError(
-            f"solver.name: {name} takes classes, and the label of {dataset.name} is a quantity;"
-            f" {able} and scikit-learn's regressors take quantities; for classes set dataset.task:"
-            " classification, or cut the quantity into ranges."
-        )
-    if not dataset.is_regression and can.targets == {QUANTITIES}:
-        able = able_solvers(lambda c: CLASSES in c.targets)
-        raise ConfigError(
-            f"solver.name: {name} takes quantities, and the label of {dataset.name} is a class;"
-            f" {able} take classes; if the label is a quantity, set dataset.task: regression."
-        )
-    # Of a class in scikit-learn's style a trial fit says it: those that wrap another one do not
-    # know.
-    if dataset.is_multilabel and not can.multilabel and can.ranks is not None:
-        raise one_label_only(name)
-    judge = config.evaluation.estimator_name
-    if judge == (LINEAR_SVM if dataset.is_regression else RIDGE):
-        what, other = (
-            ("a quantity", "ridge or knn")
-            if dataset.is_regression
-            else ("a class", "knn or linear_svm")
-        )
-        raise ConfigError(
-            f"evaluation.estimator {judge}: the label of {dataset.name} is {what}; use {other}."
+            f"evaluation.estimator {judge}: the label of {dataset.name} is {dataset.target.one};"
+            f" use {' or '.join(fitting or (NATIVE, 'a dotted name'))}."
         )
     layout = dataset.layout.taken_as
     if dataset.layout.affine is not None:  # refused now, not after hours
@@ -244,6 +234,26 @@ def check_metrics(config: StudyConfig, dataset: Dataset, labelled: BoolArray) ->
             dataset.target.check_metric(name, y, key=key, of=of)
 
 
+def _check_target(name: str, dataset: Dataset, can: Capabilities) -> None:
+    """Check that a method takes what is predicted."""
+    target = dataset.target
+    if target.kind in can.targets:
+        return
+    if target.is_of_classes and CLASSES in can.targets:
+        # Of a class in scikit-learn's style a trial fit says it: those that wrap another one do
+        # not know.
+        if can.ranks is not None:
+            raise one_label_only(name)
+        return
+    taken = CLASSES if CLASSES in can.targets else " and ".join(sorted(can.targets))
+    able = able_solvers(lambda c: target.kind in c.targets)
+    others = "" if target.is_of_classes else f" and scikit-learn's {target.model_type}s"
+    raise ConfigError(
+        f"solver.name: {name} takes {taken}, and the label of {dataset.name} is {target.one};"
+        f" {able}{others} take {target.plural}; {target.otherwise}."
+    )
+
+
 def _check_stored(config: StudyConfig, can: Capabilities) -> None:
     """Check that a study needs no samples in memory."""
     name, search, judge = config.solver.class_name, config.search, config.evaluation.estimator_name
@@ -291,7 +301,9 @@ def _check_values(dataset: Dataset) -> None:
                 f" {ranges[column]:.3g} apart, whose squares vanish: give it in another unit, or"
                 " list it in dataset.drop."
             )
-    if dataset.is_regression and 0 < (apart := float(np.ptp(dataset.y, axis=0).min())) < _SMALLEST:
+    columns = () if dataset.target.is_of_classes else dataset.target.columns(dataset.y)
+    apart = min((float(np.ptp(column)) for column in columns), default=0.0)
+    if 0 < apart < _SMALLEST:
         raise DataError(
             f"{dataset.name}: the values of the label are at most {apart:.3g} apart, whose squares"
             " vanish: give it in another unit."
@@ -332,13 +344,14 @@ def check_folds(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None
         if not metric(name, key).every_class:
             continue
         whole = "" if dataset.groups is None else " (each group stays in one)"
+        target = dataset.target
         for where, rows in plan.held_out():
-            if missing := _missing(dataset, rows):
+            if missing := target.undefined(dataset.y, rows, dataset.classes):
                 raise ConfigError(
                     f"{key}: {name} is undefined where a class is missing, and {where} have"
                     f" {missing}; set fewer cv.outer or cv.inner folds{whole}, or take a metric"
                     " that is defined there, e.g."
-                    f" {'macro_f1' if dataset.is_multilabel else 'balanced_accuracy'}."
+                    f" {dataset.target.metric_of_any_samples}."
                 )
 
 
@@ -348,26 +361,11 @@ def _check_single(key: str, name: str, dataset: Dataset, plan: NestedPlan) -> No
         return
     for where, rows in plan.held_out():
         if len(rows) == 1:
-            instead = "neg_mae" if dataset.is_regression else "accuracy"
+            instead = dataset.target.metric_of_one_sample
             raise ConfigError(
                 f"{key}: {name} needs several samples, and {where} are one: take a metric that is a"
                 f" mean over samples, e.g. {instead}, or set fewer cv.outer or cv.inner folds."
             )
-
-
-def _missing(dataset: Dataset, rows: IntArray) -> str:
-    """Describe a class that samples lack, or a label that all or none of them have; empty if
-    there is none.
-    """
-    y = dataset.y[rows]
-    if y.ndim == 1:
-        lacking = np.setdiff1d(dataset.y, y)
-        return f"no sample of class {lacking[0]!s}" if len(lacking) else ""
-    constant = np.flatnonzero((y == y[0]).all(axis=0))
-    if not len(constant):
-        return ""
-    amount = "only samples" if y[0, constant[0]] else "no sample"
-    return f"{amount} with the label {dataset.classes[constant[0]]}"
 
 
 def check_parameters(

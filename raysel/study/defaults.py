@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from raysel.config.schema import AUTO, StudyConfig
 from raysel.data.dataset import Dataset
-from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, RIDGE
+from raysel.evaluation.judges import JUDGES_OF, KNN, LINEAR_SVM, NATIVE
 
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 #: Layout whose ranked features a linear SVM scores; of arrays, as of images, the nearest neighbour
@@ -18,9 +18,8 @@ _TABLE: Final = "table"
 
 def default_estimator(dataset: Dataset) -> str:
     """Return what is fitted to the best features where no estimator is named."""
-    if dataset.is_regression:
-        return RIDGE
-    return LINEAR_SVM if dataset.layout.noun == _TABLE else KNN
+    usual, *others = JUDGES_OF.get(dataset.target.kind, (NATIVE,))
+    return LINEAR_SVM if LINEAR_SVM in others and dataset.layout.noun == _TABLE else usual
 
 
 def default_metric(dataset: Dataset) -> str:

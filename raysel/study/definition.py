@@ -22,7 +22,6 @@ from raysel.data.dataset import Dataset
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import make_scaler
 from raysel.data.table_rows import TableRows
-from raysel.data.targets import QUANTITIES
 from raysel.evaluation.configurations import Configuration, corners
 from raysel.evaluation.feature_ranking import default_n_selected
 from raysel.evaluation.nested_search import SuccessiveHalving
@@ -97,9 +96,10 @@ class Study:
         dataset = like.dataset if like and like.reads_alike(config) else load_data(config, own)
         scaling = config.dataset.scaling or dataset.layout.default_scaling
         found: dict[str, Any] = {"scaling": scaling}
-        if dataset.is_regression:
-            found["task"] = "regression"
-            name = method_of_target(config.solver.name, QUANTITIES)
+        if not dataset.target.is_of_classes:
+            found["task"] = dataset.target.task
+        name = method_of_target(config.solver.name, dataset.target.kind)
+        if name != config.solver.name:
             solver = config.solver.model_copy(update={"name": name})
             config = config.model_copy(update={"solver": solver})
         config = with_defaults(config, dataset)

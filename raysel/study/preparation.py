@@ -20,6 +20,7 @@ from raysel.data.preparation.combat import SiteHarmoniser
 from raysel.data.preparation.making import make_preparation
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.preparation.tasks import TaskPreparation
+from raysel.data.targets import target_of
 from raysel.data.task_blocks import parts_of
 from raysel.evaluation.plan import NestedPlan
 
@@ -105,7 +106,7 @@ def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation
                     " site."
                 )
         y = dataset.y[rows]
-        few = _few(y)
+        few = target_of(y).few(y, _TRIED)
         for _, transformer, _, beside in part.steps:
             if isinstance(
                 transformer, SiteHarmoniser
@@ -132,12 +133,6 @@ def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation
         with warnings.catch_warnings(action="ignore"):
             preparation.fit(dataset.X, dataset.y)
     return preparation
-
-
-def _few(y: np.ndarray) -> IntArray:
-    if y.ndim == 2:
-        return np.arange(min(4 * _TRIED, len(y)))
-    return np.sort(np.concatenate([np.flatnonzero(y == label)[:_TRIED] for label in np.unique(y)]))
 
 
 def check_sites(preparation: Preparation, dataset: Dataset, plan: NestedPlan) -> None:

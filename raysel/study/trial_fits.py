@@ -20,11 +20,11 @@ from raysel.base.label_codes import fit_to_labels
 from raysel.base.models import unlisted_estimators, untrusted_types
 from raysel.base.registry import OWN
 from raysel.config.schema import StudyConfig
-from raysel.core.arrays import IntArray, LabelArray, is_quantity, validate_params
+from raysel.core.arrays import IntArray, LabelArray, validate_params
 from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.preparation.preparation import Preparation
-from raysel.data.targets import target_of
+from raysel.data.targets import LABELS, Target, target_of
 from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, shown_setting
 from raysel.evaluation.split import Split, SplitRows, set_parameters
 from raysel.numerics.classification import class_scores, gives_class_scores
@@ -64,14 +64,14 @@ def _find_out(
     # raysel's own methods have what they declare, which `raysel.testing` checks. Others are fitted
     # to a few samples, once for each combination of non-numeric parameter values; of those that
     # iterate one iteration is computed.
-    name = config.solver.class_name
+    name, target = config.solver.class_name, dataset.target
     if name in OWN:
         return Findings(can.ranks is not False)
     for _, solver in solvers:
-        _check_kind(name, _wrapped(solver), is_regression=dataset.is_regression)
+        _check_kind(name, _wrapped(solver), target)
     tried: dict[str, Estimator] = {}
     error: BaseException | None = None
-    few = train[_few(dataset.y[train])]
+    few = train[target.few(dataset.y[train], _TRIED_PER_CLASS)]
     for key, solver in _first_of_each_kind(solvers):
         # A fit that fails on few samples is repeated on the whole training set.
         for rows in (few, train):
@@ -88,7 +88,7 @@ def _find_out(
             else:
                 tried[key] = solver
                 break
-    if not tried and dataset.is_multilabel and not can.multilabel:
+    if not tried and target.is_of_classes and target.kind not in can.targets:
         raise one_label_only(name) from error
     if not tried:
         raise ConfigError(
@@ -99,13 +99,13 @@ def _find_out(
     ranks = {key: hasattr(solver, "scores_") or by_permutation for key, solver in tried.items()}
     for key, solver in tried.items():
         _check_is_as_declared(name, can, solver, X.shape[1])
-        if dataset.is_multilabel and hasattr(solver, "predict"):
-            _check_predicts_labels(name, solver.predict(X[:1]), dataset.y.shape[1])
+        if target.kind == LABELS and hasattr(solver, "predict"):
+            _check_predicts_labels(name, solver.predict(X[:1]), target.count(dataset.y))
         shown = f"{name} ({key})" if len(tried) > 1 else name
         check_judge(config.evaluation.estimator_name, shown, ranks[key], hasattr(solver, "predict"))
         if config.evaluation.is_native and _takes_class_scores(config, dataset):
             # This raises where they are not one for each class.
-            class_scores(solver, X[:1], _n_classes(dataset, train))
+            class_scores(solver, X[:1], target.count(dataset.y[train]))
     solvers_tried = list(tried.values()) if saved else []
     return Findings(all(ranks.values()), _refused(solvers_tried), unlisted=_unlisted(solvers_tried))
 
@@ -116,12 +116,6 @@ def _takes_class_scores(config: StudyConfig, dataset: Dataset) -> bool:
     if dataset.layout.is_multitask:
         responses += ["decision_function", "predict_proba"]
     return bool(_metrics_by_response(config, *responses))
-
-
-def _n_classes(dataset: Dataset, rows: IntArray) -> int:
-    if dataset.is_multilabel:
-        return int(dataset.y.shape[1])
-    return len(np.unique(dataset.y[rows]))
 
 
 def _tried_judges(
@@ -146,7 +140,7 @@ def _tried_judges(
 
     @cache
     def training_set(whole: bool) -> tuple[Any, LabelArray]:
-        rows = train if whole else train[_few(dataset.y[train])]
+        rows = train if whole else train[dataset.target.few(dataset.y[train], _TRIED_PER_CLASS)]
         split = _fit_split(dataset, rows, scaler, preparation)
         return split.X_train, split.y_train
 
@@ -159,7 +153,7 @@ def _tried_judges(
             validate_params(model)
         except Exception as error:  # a constructor of another package may raise anything
             raise ConfigError(f"{where} cannot be constructed: {error}") from error
-        kind, wanted = tagged_type(model), "regressor" if dataset.is_regression else "classifier"
+        kind, wanted = tagged_type(model), dataset.target.model_type
         if kind not in (None, wanted):
             raise ConfigError(f"{where} is a {kind}; use a {wanted}.")
         failure: BaseException | None = None
@@ -274,7 +268,7 @@ def _unlisted(models: Sequence[Any]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _check_kind(name: str, estimator: Any, *, is_regression: bool) -> None:
+def _check_kind(name: str, estimator: Any, target: Target) -> None:
     kind = tagged_type(estimator)
     if kind not in (None, "classifier", "regressor", "transformer"):
         raise ConfigError(
@@ -283,22 +277,12 @@ def _check_kind(name: str, estimator: Any, *, is_regression: bool) -> None:
     # It takes each value of a quantity for a class and says nothing; the other functions of classes
     # refuse it.
     parts = [estimator, *estimator.get_params(deep=True).values()]
-    if is_regression and any(getattr(part, "score_func", None) is f_classif for part in parts):
+    takes_classes = any(getattr(part, "score_func", None) is f_classif for part in parts)
+    if takes_classes and not target.is_of_classes:
         raise ConfigError(
             f"solver.name: {name} scores by f_classif, which is for classes, and the label is a"
             " quantity; set score_func=f_regression, or use the method f_test."
         )
-
-
-def _few(y: LabelArray) -> IntArray:
-    """Indices of the first samples of each class, or with and without each label, or of all."""
-    if is_quantity(y):
-        return np.arange(min(len(y), 2 * _TRIED_PER_CLASS))
-    rows: list[IntArray] = []
-    for column in y.reshape(len(y), -1).T:
-        rows += [np.flatnonzero(column == value)[:_TRIED_PER_CLASS] for value in np.unique(column)]
-    few: IntArray = np.unique(np.concatenate(rows))
-    return few
 
 
 def _first_of_each_kind(solvers: Sequence[tuple[str, Estimator]]) -> list[tuple[str, Estimator]]:

@@ -347,7 +347,8 @@ def test_a_feature_of_several_columns_is_one_whose_score_does_not_grow_with_thei
     assert scores[7] < np.linalg.norm(own[7:])
     train = study.plan.folds[0].train
     decks = model.preparation.transform(study.dataset.X[train])[:, origin == 7]
-    alone = own_statistics(decks, study.dataset.y[train], np.zeros(4, dtype=int), 1)
+    contrasts = study.dataset.target.contrasts(study.dataset.y[train])
+    alone = own_statistics(decks, contrasts, np.zeros(4, dtype=int), 1)
     assert statistics.joint[7] == pytest.approx(alone.joint[0])
     assert statistics.joint[7] > statistics.single[7] > 0
     names = model.preparation.get_feature_names_out()

@@ -25,9 +25,10 @@ from raysel.core.errors import ConfigError, DirectoryError, StudyError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix
 from raysel.data.loading import save_dataset
+from raysel.data.targets import target_of
 from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
-from raysel.numerics.permutation import LabelPermutations, feature_p_values, permutation_p_value
+from raysel.numerics.permutation import feature_p_values, permutation_p_value
 from raysel.run import permutation
 from raysel.run.permutation import (
     Chosen,
@@ -195,7 +196,9 @@ def test_permuted_labels_are_the_true_labels_of_permuted_samples(tmp_path):
         )
 
     study = study_of("first.parquet", X)
-    source = LabelPermutations(y).draw(np.random.default_rng(derived_seed(7, "permutation", 1)))
+    source = (
+        target_of(y).permutations(y).draw(np.random.default_rng(derived_seed(7, "permutation", 1)))
+    )
     other = study_of("second.parquet", X[np.argsort(source)])
     found = permuted_scores(study, 1, seed=7, chosen=None, ranks=True)
     assert found == permuted_scores(other, 0, seed=7, chosen=None, ranks=True)
@@ -475,7 +478,7 @@ def test_failed_permutations_count_against_the_result_and_are_said(path):
     journal.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     pieces = read_pieces(journal.parent, range(5))
     with finished_study(path) as finished:
-        labels = LabelPermutations(finished.study.dataset.y)
+        labels = finished.study.dataset.permutations()
         found = _evaluated(finished, pieces, labels, retune=False, seed=3, n=4)
         with pytest.raises(StudyError, match="FloatingPointError: planted"):
             _evaluated(

@@ -14,6 +14,7 @@ import numpy as np
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError
+from raysel.data.targets import target_of
 from raysel.data.task_blocks import Samples, parts_of
 from raysel.numerics.column_scores import OwnStatistics, joint_scores, own_statistics
 
@@ -71,8 +72,9 @@ def own_statistics_of(
     samples: Samples, y: LabelArray, origin: IntArray, n_features: int
 ) -> OwnStatistics:
     """Compute `own_statistics`, of several tasks by the samples of each feature's own task."""
+    target = target_of(y)
     found = [
-        own_statistics(block, y[rows], origin[columns], n_features)
+        own_statistics(block, target.contrasts(y[rows]), origin[columns], n_features)
         for rows, columns, block in parts_of(samples)
     ]
     return OwnStatistics(*np.sum(found, axis=0))  # 0 of the features of other tasks

@@ -12,7 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from raysel.core.arrays import BoolArray, IntArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.targets.folds import Pairs, check_units, leave_one_out, number_units
 from raysel.data.targets.guesses import (
@@ -42,6 +42,7 @@ class Classes(Target):
     plural: ClassVar[str] = "classes"
     one: ClassVar[str] = "a class"
     default_metric: ClassVar[str] = "accuracy"
+    metric_of_any_samples: ClassVar[str] = "balanced_accuracy"
     is_one_class: ClassVar[bool] = True
 
     def recognises(self, y: LabelArray) -> bool:
@@ -118,6 +119,25 @@ class Classes(Target):
     def members(self, y: LabelArray) -> Iterator[tuple[str, BoolArray]]:
         """Yield each class with the mask of its samples."""
         yield from ((f"class {name!s}", y == name) for name in np.unique(y))
+
+    def counts(self, y: LabelArray, rows: IntArray | slice = slice(None)) -> IntArray:
+        """Count the samples of each class among some."""
+        codes = np.unique(y, return_inverse=True)[1]
+        return np.bincount(codes[rows], minlength=int(codes.max()) + 1)
+
+    def contrasts(self, y: LabelArray) -> FloatArray:
+        """Return an indicator of the classes."""
+        return (y[:, None] == np.unique(y)).astype(np.float64)
+
+    def few(self, y: LabelArray, n: int) -> IntArray:
+        """Choose the first n samples of each class."""
+        first = [np.flatnonzero(mask)[:n] for _, mask in self.members(y)]
+        return np.sort(np.concatenate(first))
+
+    def undefined(self, y: LabelArray, rows: IntArray, names: LabelArray) -> str:
+        """Say which class none of some samples has."""
+        missing = self.missing(y, rows)
+        return f"no sample of class {names[missing[0]]!s}" if len(missing) else ""
 
     def missing(self, y: LabelArray, rows: IntArray) -> IntArray:
         """Return the positions of the classes that none of some samples has."""

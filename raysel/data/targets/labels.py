@@ -40,6 +40,8 @@ class Labels(Target):
     noun: ClassVar[str] = "label"
     plural: ClassVar[str] = "labels"
     default_metric: ClassVar[str] = "macro_f1"
+    metric_of_any_samples: ClassVar[str] = "macro_f1"
+    may_lack: ClassVar[bool] = True
     one: ClassVar[str] = "an indicator"
 
     def recognises(self, y: LabelArray) -> bool:
@@ -123,6 +125,24 @@ class Labels(Target):
     def members(self, y: LabelArray) -> Iterator[tuple[str, BoolArray]]:
         """Yield each label with the mask of its samples."""
         yield from ((f"label number {i}", column == 1) for i, column in enumerate(y.T))
+
+    def n_unlabelled(self, y: LabelArray) -> int | None:
+        """Return the number of samples without any label."""
+        return int((y.sum(axis=1) == 0).sum())
+
+    def few(self, y: LabelArray, n: int) -> IntArray:
+        """Choose the first n samples with each label, and without it."""
+        kinds = [column == value for column in y.T for value in (0, 1)]
+        return np.unique(np.concatenate([np.flatnonzero(kind)[:n] for kind in kinds]))
+
+    def undefined(self, y: LabelArray, rows: IntArray, names: LabelArray) -> str:
+        """Say which label all or none of some samples have."""
+        part = y[rows]
+        constant = np.flatnonzero((part == part[0]).all(axis=0))
+        if not len(constant):
+            return ""
+        amount = "only samples" if part[0, constant[0]] else "no sample"
+        return f"{amount} with the label {names[constant[0]]}"
 
     def missing(self, y: LabelArray, rows: IntArray) -> IntArray:
         """Return the columns of the labels that none of some samples has."""

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
+from raysel.core.printing import listed
 from raysel.data.targets.guesses import (
     BEST_CONSTANT,
     MEAN,
@@ -27,6 +28,10 @@ from raysel.numerics.metrics import OUT_OF_SAMPLE_R2, Metric
 #: More whole numbers than this are a quantity if most have two samples or one, and this share of
 #: them one: such classes could not be divided among folds.
 _MOST_CLASSES, _SINGLE = 10, 0.25
+#: Number of parts of ordered quantities whose samples count as alike.
+_FIFTHS = 5
+#: Largest number of quantities that a row describes.
+_MOST_SHOWN = 3
 
 
 class Quantities(Target):
@@ -37,6 +42,12 @@ class Quantities(Target):
     noun: ClassVar[str] = "quantity"
     plural: ClassVar[str] = "quantities"
     default_metric: ClassVar[str] = OUT_OF_SAMPLE_R2
+    metric_of_one_sample: ClassVar[str] = "neg_mae"
+    metric_of_any_samples: ClassVar[str] = OUT_OF_SAMPLE_R2
+    otherwise: ClassVar[str] = (
+        "for classes set dataset.task: classification, or cut the quantity into ranges"
+    )
+    common: ClassVar[str] = "fifth of the quantity"
     one: ClassVar[str] = "a quantity"
 
     def recognises(self, y: LabelArray) -> bool:
@@ -147,6 +158,34 @@ class Quantities(Target):
         """Pair the true and the predicted quantities of each sample."""
         pairs: list[Any] = np.stack([y, predicted], axis=-1).tolist()
         return pairs
+
+    def summarise(self, y: LabelArray, rows: IntArray) -> str:
+        """Describe mean and standard deviation of the first quantities."""
+        columns = self.columns(y[rows])[:_MOST_SHOWN]
+        return "; ".join(f"mean {c.mean():.4g}, SD {c.std():.3g}" for c in columns)
+
+    def describe_values(self, y: LabelArray, column_names: Sequence[str]) -> str:
+        """Describe range and mean of each quantity."""
+        shown = [f"{c.min():.4g} to {c.max():.4g}, mean {c.mean():.4g}" for c in self.columns(y)]
+        names = [f"{name}: " for name in column_names] or [""]
+        return listed(name + text for name, text in zip(names, shown, strict=True))
+
+    def describe_strata(self, y: LabelArray, whole: str) -> str:
+        """Say of what the quantiles are by which folds are stratified."""
+        several = " (of the first principal component of several)" if y.ndim == 2 else ""
+        return f"quantiles of {whole or 'the quantity'}{several}"
+
+    def extremes(self, y: LabelArray, names: LabelArray) -> dict[str, IntArray]:
+        """Return the samples of the lowest and the highest third."""
+        thirds = quantile_strata(y, -(-len(y) // 3))
+        return {
+            "lowest third": np.flatnonzero(thirds == 0),
+            "highest third": np.flatnonzero(thirds == thirds.max()),
+        }
+
+    def alike(self, y: LabelArray) -> IntArray:
+        """Number the fifth of the samples, in the order of the quantity, to which each belongs."""
+        return quantile_strata(y, -(-len(y) // _FIFTHS))
 
     def untrainable(self, y: LabelArray, rows: IntArray, where: str) -> str:
         """Say so where a quantity does not vary in some samples, called `where`; else ""."""

@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
+from raysel.core.printing import listed
 from raysel.data.targets.folds import (
     Pairs,
     check_units,
@@ -23,6 +24,7 @@ from raysel.data.targets.folds import (
     pairs_of_units,
 )
 from raysel.numerics.metrics import METRICS, Metric, metric, metrics_instead
+from raysel.numerics.permutation import LabelPermutations
 
 _KINDS: dict[str, Target] = {}
 
@@ -55,6 +57,15 @@ class Target(ABC):
     one: ClassVar[str]
     #: Metric of a study that names none.
     default_metric: ClassVar[str]
+    #: Metric of it that a single sample has, and one that needs no sample of each class.
+    metric_of_one_sample: ClassVar[str] = "accuracy"
+    metric_of_any_samples: ClassVar[str] = "accuracy"
+    #: What makes another target of it, for a method that does not take it.
+    otherwise: ClassVar[str] = "if the label is a quantity, set dataset.task: regression"
+    #: What samples have in common that `alike` gives one number.
+    common: ClassVar[str] = "label"
+    #: Whether sets of samples may lack a label, which then counts as 0.
+    may_lack: ClassVar[bool] = False
     #: Whether a sample has one class, by which tasks and training sets are made of classes.
     is_one_class: ClassVar[bool] = False
 
@@ -122,6 +133,11 @@ class Target(ABC):
     def is_of_classes(self) -> bool:
         """Whether a classifier predicts it."""
         return self.task == CLASSIFICATION
+
+    @property
+    def model_type(self) -> str:
+        """Type of the models that predict it, in scikit-learn's words."""
+        return "classifier" if self.is_of_classes else "regressor"
 
     def describe(self, y: LabelArray) -> str:
         """Describe kind and number of what is predicted, e.g. ``"3 classes"``."""
@@ -231,6 +247,66 @@ class Target(ABC):
     def members(self, y: LabelArray) -> Iterator[tuple[str, BoolArray]]:
         """Yield each class or label, in words, with the mask of its samples; none by default."""
         yield from ()
+
+    def counts(self, y: LabelArray, rows: IntArray | slice = slice(None)) -> IntArray:
+        """Count the samples of each class, or with each label, among some; empty without any."""
+        return np.array([mask[rows].sum() for _, mask in self.members(y)], dtype=np.int64)
+
+    def codes(self, y: LabelArray) -> IntArray:
+        """Number each sample's value, equal ones alike. Returns (n_samples,)."""
+        return np.unique(y, axis=0, return_inverse=True)[1].reshape(len(y))
+
+    def permutations(
+        self,
+        y: LabelArray,
+        groups: LabelArray | None = None,
+        tasks: IntArray | None = None,
+        blocks: IntArray | None = None,
+    ) -> LabelPermutations:
+        """Return the permutations of y among samples, within groups, tasks, or blocks."""
+        return LabelPermutations(self.codes(y), groups, tasks, blocks)
+
+    def alike(self, y: LabelArray) -> IntArray:
+        """Number what samples have in common, by default their value. Returns (n_samples,)."""
+        return self.codes(y)
+
+    def few(self, y: LabelArray, n: int) -> IntArray:
+        """Choose the first n samples of each class or label, or twice as many of all."""
+        return np.arange(min(len(y), 2 * n))
+
+    def summarise(self, y: LabelArray, rows: IntArray) -> str:
+        """Describe some samples in a few words, e.g. ``"3 to 5 a class"``; "" if nothing fits."""
+        counts = self.counts(y, rows)
+        if not len(counts):
+            return ""
+        least, most = int(counts.min()), int(counts.max())
+        return f"{least if least == most else f'{least} to {most}'} a {self.noun}"
+
+    def describe_values(self, y: LabelArray, column_names: Sequence[str]) -> str:
+        """Describe the values of y: by default the samples of each class or label."""
+        names = self.names(y, column_names).tolist()
+        return listed(f"{name}: {n}" for name, n in zip(names, self.counts(y), strict=True))
+
+    def describe_strata(self, y: LabelArray, whole: str) -> str:
+        """Say by what folds are stratified, of `whole` units; "" of classes, which are counted."""
+        return ""
+
+    def extremes(self, y: LabelArray, names: LabelArray) -> dict[str, IntArray]:
+        """Return the samples of parts of y that are compared in pictures, by default classes."""
+        members = zip(names.tolist(), self.members(y), strict=True)
+        return {str(name): np.flatnonzero(mask) for name, (_, mask) in members}
+
+    def n_unlabelled(self, y: LabelArray) -> int | None:
+        """Return the number of samples without any label; None where each sample has one."""
+        return None
+
+    def contrasts(self, y: LabelArray) -> FloatArray:
+        """Return the columns of numbers that filters of several columns compare with."""
+        return np.stack([column.astype(np.float64) for column in self.columns(y)], axis=1)
+
+    def undefined(self, y: LabelArray, rows: IntArray, names: LabelArray) -> str:
+        """Say what some samples lack for a metric of every class; "" if nothing."""
+        return ""
 
     def missing(self, y: LabelArray, rows: IntArray) -> IntArray:
         """Return the positions of the classes or labels that none of some samples has."""

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
+from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.files import write_result
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import open_npz
 from raysel.data.layouts import SEPARATOR, Layout
-from raysel.data.targets import quantile_strata
 from raysel.data.task_blocks import blocks_of, parts_of
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.data import Images, Ranges
@@ -83,7 +82,7 @@ def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> lis
     if not data.layout.is_multitask:
         (X,) = blocks_of(data.filled)
         numbers = _numbers(data, slice(data.n_features - data.layout.n_beside))
-        members = _members(data.y, data.classes)
+        members = data.target.extremes(data.y, data.classes)
         return list(_make_parts(X, members, data.layout, numbers, order=orders.get("")))
     parts: list[Images | Ranges] = []
     share = max(2, len(data.layout.task_names))
@@ -94,7 +93,8 @@ def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> lis
             y = y.astype(np.int64)  # 2 comes before 10
         names = _numbers(data, columns, f"{task}{SEPARATOR}")
         about: Any = {"task": task, "order": orders.get(task), "share": share}
-        parts += _make_parts(block, _members(y, np.unique(y)), layout, names, **about)
+        members = data.target.extremes(y, np.unique(y))
+        parts += _make_parts(block, members, layout, names, **about)
     return parts
 
 
@@ -289,15 +289,3 @@ def _modalities(parts: Mapping[str, FloatArray]) -> Ranges:
         quantiles=np.array([np.quantile(values, _QUARTILES) for values in parts.values()]),
         means=np.empty((len(parts), 0)),
     )
-
-
-def _members(y: LabelArray, classes: LabelArray) -> dict[str, IntArray]:
-    """Samples of each class, with each label, or of the lowest and highest third of a quantity."""
-    if is_quantity(y):
-        thirds = quantile_strata(y, -(-len(y) // 3))
-        return {
-            "lowest third": np.flatnonzero(thirds == 0),
-            "highest third": np.flatnonzero(thirds == thirds.max()),
-        }
-    masks = y.T == 1 if y.ndim == 2 else (y == c for c in classes)
-    return {str(name): np.flatnonzero(mask) for name, mask in zip(classes, masks, strict=True)}

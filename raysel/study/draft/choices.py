@@ -11,9 +11,10 @@ import numpy as np
 
 from raysel.base.registry import method_of_target, solver_class
 from raysel.base.search_drafts import LARGE, SMALL, DataSize
-from raysel.core.arrays import FloatArray, LabelArray, is_quantity
+from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
+from raysel.data.targets import CLASSES, LABELS, QUANTITIES, target_of
 from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, RIDGE
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.defaults import default_estimator, default_metric
@@ -89,12 +90,13 @@ class Folds:
 
 def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: int = SMALL) -> Folds:
     """Choose numbers of folds such that every class can be in each training set."""
-    of_labels = y.ndim == 2 and not is_quantity(y)
+    kind = target_of(y).kind
+    of_labels = kind == LABELS
     outer = _FEW if of_labels or effort >= LARGE else _USUAL
     inner = _FEW if of_labels or effort > SMALL or len(y) >= _MANY_SAMPLES else _USUAL
     if of_labels:
         return Folds(outer, inner)
-    if is_quantity(y):
+    if kind != CLASSES:
         n = len(y) if groups is None else len(np.unique(groups))
         outer = max(2, min(outer, n // FEWEST))
         return Folds(outer, max(2, min(inner, (n - -(-n // outer)) // FEWEST)))
@@ -182,7 +184,7 @@ def method_entries(dataset: Dataset) -> list[Entry]:
     method = solver_class(method_of_target(name, dataset.target.kind))
     draft = method.draft(dataset.layout, data_size(dataset))
     if draft is None:
-        simple = "f_test" if dataset.is_regression else "fisher_score"
+        simple = "fisher_score" if dataset.target.is_of_classes else "f_test"
         why = f"{FOR_LARGE[simple]}, a feature at a time: the fits of {name} would take long"
         return [
             Entry("solver.name", simple, why),
@@ -202,10 +204,10 @@ def method_entries(dataset: Dataset) -> list[Entry]:
 
 def _method_name(dataset: Dataset) -> str:
     """Return the name of the method that fits target and layout."""
-    layout = dataset.layout
-    if dataset.is_regression:
+    layout, kind = dataset.layout, dataset.target.kind
+    if kind == QUANTITIES:
         return "smr" if layout.default_solver == "smr" else "rfs"
-    if dataset.is_multilabel:
+    if kind == LABELS:
         return "smml"
     return _OF_TABLES if layout.noun == "table" else layout.default_solver
 
@@ -233,7 +235,7 @@ def scaling_entry(dataset: Dataset) -> Entry:
             "mean 0 and variance 1 a feature, then divided by the root of its modality's width, so"
             " that none dominates"
         )
-    elif not dataset.is_multilabel and layout.noun != "table":
+    elif dataset.target.kind != LABELS and layout.noun != "table":
         if _of_one_unit(low, high):
             value, why = "unit", f"all cells by one range, as fits pixels: {shown}"
         else:
@@ -265,7 +267,7 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
         f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
     )
     value = default_estimator(dataset)
-    if dataset.is_regression:
+    if not dataset.target.is_of_classes:
         return [
             Entry("evaluation.estimator", value, _FITTED[value]),
             Entry("evaluation.n_features", feature_numbers(dataset.n_features), which),
@@ -276,7 +278,7 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
                 " spearman",
             ),
         ]
-    if dataset.is_multilabel or dataset.layout.is_multimodal:
+    if not dataset.target.is_one_class or dataset.layout.is_multimodal:
         why = (
             "the model's own prediction from all features; knn and linear_svm are fitted to the"
             " best n_features"
@@ -295,10 +297,10 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
 
 def _metric(dataset: Dataset) -> Entry:
     key, value = "evaluation.metric", default_metric(dataset)
-    if dataset.is_multilabel:
+    if not dataset.target.is_one_class:
         why = "mean over the labels of each label's F1, so that rare labels count as much"
         return Entry(key, value, why)
-    counts = class_counts(dataset.y).values()
+    counts = dataset.target.counts(dataset.y).tolist()
     fewest, most = min(counts), max(counts)
     if most < _UNBALANCED * fewest:
         why = "share of test samples that are classified correctly; the classes are balanced enough"

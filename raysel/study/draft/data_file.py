@@ -27,7 +27,7 @@ from raysel.data.formats.recognition import FURTHER_ARRAYS, names_batch, names_o
 from raysel.data.formats.table_contents import METADATA_KEY, labelled_rows
 from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
 from raysel.data.loading import BUILTIN_NAMES, load_dataset, local_data
-from raysel.data.targets import CLASSES
+from raysel.data.targets import LABELS
 from raysel.study.draft.choices import FEWEST, rare_labels, too_small_classes
 from raysel.study.draft.roles import table_roles, usable_groups
 from raysel.study.inspection.arrangement import find_arrangement
@@ -303,7 +303,7 @@ def _recognise_groups(result: Recognised) -> None:
                 values = as_labels(np.asarray(file.get(name)))
                 if values.shape == (n_samples,) and len(np.unique(values)) < n_samples:
                     related[name] = values
-    y = result.dataset.y if result.dataset.target.kind == CLASSES else None
+    y = result.dataset.y if result.dataset.target.is_one_class else None
     if (groups := usable_groups(related, y, result.doubts)) is not None:
         result.choose("array that tells which samples are of one origin", groups=groups)
 
@@ -311,12 +311,11 @@ def _recognise_groups(result: Recognised) -> None:
 def _leave_out_small(result: Recognised) -> None:
     """Leave out classes or labels that are too small for nested folds."""
     dataset = result.dataset
-    if dataset.is_regression:
+    if dataset.target.kind == LABELS and (rare := rare_labels(dataset.y, dataset.label_names)):
+        result.choose("too few samples have or lack them for the folds", exclude_labels=rare)
+    if not dataset.target.is_one_class:
         return
-    if dataset.is_multilabel:
-        if rare := rare_labels(dataset.y, dataset.label_names):
-            result.choose("too few samples have or lack them for the folds", exclude_labels=rare)
-    elif small := too_small_classes(dataset.y, dataset.groups):
+    if small := too_small_classes(dataset.y, dataset.groups):
         what = "samples" if dataset.groups is None else "groups"
         result.choose(
             f"fewer than {FEWEST} {what}, too few for nested folds", exclude_classes=small
@@ -341,9 +340,9 @@ def _arrange(result: Recognised) -> None:
                 " points in their names, are modalities."
             )
         return
-    if len(layout.grid) != 1 or dataset.is_multilabel or dataset.categories:
+    if len(layout.grid) != 1 or dataset.target.kind == LABELS or dataset.categories:
         return
-    y = None if dataset.is_regression else dataset.y
+    y = dataset.y if dataset.target.is_one_class else None
     arranged = find_arrangement(np.asarray(dataset.filled), y, column_major=result.suffix == ".mat")
     if arranged is None:
         return

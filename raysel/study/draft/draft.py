@@ -20,9 +20,9 @@ from raysel.core.errors import ConfigError
 from raysel.core.files import atomic_write
 from raysel.core.printing import first_line, hanging, listed, short_middle
 from raysel.core.storage.location import as_uri, parse_location
-from raysel.data.dataset import Dataset
 from raysel.data.formats.compressed import data_stem
 from raysel.data.formats.files import at_home
+from raysel.data.targets import LABELS
 from raysel.data.whole_numbers import other_notes
 from raysel.study.definition import Study
 from raysel.study.draft.choices import (
@@ -204,7 +204,7 @@ def _dataset_entries(data: Recognised, target: Path | None) -> list[Entry]:
         entries.append(
             Entry("dataset.prepare", steps, f"fitted on the training samples of each fold: {why}")
         )
-    if data.dataset.is_regression:
+    if not data.dataset.target.is_of_classes:
         comment = "the label is a quantity; classification would take each value as a class"
         entries.append(Entry("dataset.task", "regression", comment))
     return entries
@@ -281,11 +281,12 @@ def _findings(data: Recognised) -> dict[str, str]:
     """What was recognised."""
     dataset, layout, options = data.dataset, data.dataset.layout, data.options
     noun = layout.noun
-    if dataset.is_multilabel:
+    if dataset.target.kind == LABELS:
         noun = "several labels a sample"
     elif "mask" in options:
         noun = "volumes"
-    described = f"{dataset.describe_target()} ({_describe_values(dataset)})"
+    values = dataset.target.describe_values(dataset.y, dataset.label_names)
+    described = f"{dataset.describe_target()} ({values})"
     findings = {
         "data": f"{data.path}: {dataset.n_samples} samples x {dataset.n_features} features, {noun}",
         "label": ", ".join(filter(None, [dataset.label, described])),
@@ -317,21 +318,6 @@ def _findings(data: Recognised) -> dict[str, str]:
     if notes := other_notes(dataset.notes):
         findings["notes"] = "; ".join(notes)
     return findings
-
-
-def _describe_values(dataset: Dataset) -> str:
-    """Number of samples of each class or label, or range and mean of each quantity."""
-    if dataset.is_regression:
-        columns = dataset.y.reshape(dataset.n_samples, -1).T
-        shown = [f"{y.min():.4g} to {y.max():.4g}, mean {y.mean():.4g}" for y in columns]
-        names = [f"{name}: " for name in dataset.label_names] or [""]
-        return listed(name + text for name, text in zip(names, shown, strict=True))
-    if dataset.is_multilabel:
-        counts = dataset.y.sum(axis=0)
-    else:
-        counts = np.unique(dataset.y, return_counts=True)[1]
-    pairs = zip(dataset.classes.tolist(), counts.tolist(), strict=True)
-    return listed(f"{name}: {count}" for name, count in pairs)
 
 
 def plain_name(path: str | Path) -> str:

@@ -12,7 +12,6 @@ from scipy.ndimage import gaussian_filter
 
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.data.dataset import Dataset
-from raysel.data.targets import CLASSES
 from raysel.study.inspection.column_correlations import (
     ABOVE_ANY_TWO,
     NO_MORE,
@@ -182,7 +181,7 @@ def arrangement_remark(dataset: Dataset) -> str | None:
     samples, rows = chosen_samples(np.asarray(dataset.filled))
     if len(samples) < FEWEST_SAMPLES:
         return None
-    classes = dataset.y[rows] if dataset.target.kind == CLASSES else None
+    classes = dataset.y[rows] if dataset.target.is_one_class else None
     return _remark(samples, classes, *sides)
 
 

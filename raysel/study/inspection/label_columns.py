@@ -190,7 +190,7 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
         c: _relation(part, c, math.log(n_features)) for c in np.flatnonzero(possible).tolist()
     }
     relations = {column: relation for column, relation in related.items() if relation is not None}
-    if part.y.ndim == 1:
+    if part.target.is_one_class:
         relations = _with_one_hot(relations, len(counts))
     suspects = {
         column
@@ -267,14 +267,14 @@ def _relation(part: Part, column: int, log_columns: float) -> LabelColumn | None
     codes, values = part.codes, part.X[:, column]
     distinct, inverse = np.unique(values, return_inverse=True)
     n_values, n_classes = len(distinct), int(codes.max()) + 1
-    if part.y.ndim == 2 and n_values == 2:
+    if not part.target.is_one_class and n_values == 2:
         equal = (part.y == inverse[:, None]).all(axis=0) | (part.y != inverse[:, None]).all(axis=0)
         if equal.any():
             return LabelColumn("copy", 2, label=int(equal.argmax()))
     n_pairs = len(np.unique(inverse * n_classes + codes))
     limit = math.log(BY_CHANCE) - log_columns
     if n_pairs == n_values == n_classes:
-        same = part.y.dtype.kind == "i" and np.array_equal(part.y, values)
+        same = np.array_equal(part.y, values)
         return LabelColumn("copy" if same else "recoding", n_values, in_order=True)
     if n_pairs == n_values:
         n_runs = 1 + int(np.count_nonzero(np.diff(codes[np.argsort(inverse)])))
@@ -341,15 +341,14 @@ class NearLabel:
 
 
 def near_labels(part: Part, known: set[int]) -> list[NearLabel]:
-    """Find columns, and pairs, that nearly decide the classes; of several labels a sample none are
-    looked for.
+    """Find columns, and pairs, that nearly decide the classes.
 
     A column is one if its held-out error is at most 0.1 and that of the next one three times as
     large and larger by 0.1; or if it has few values, unlike most others, whatever the others tell.
     ``known`` columns are not named.
     """
     counts = np.bincount(part.codes)
-    if part.y.ndim == 2 or len(part.X) < _FEWEST_SAMPLES:
+    if len(part.X) < _FEWEST_SAMPLES:
         return []
     if counts.min() < _FEWEST_OF_CLASS:
         return []

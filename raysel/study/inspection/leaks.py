@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from raysel.core.arrays import FloatArray, IntArray, is_quantity
+from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.errors import DataError, suggestion
 from raysel.core.printing import by_number, listed
 from raysel.data.dataset import Dataset
 from raysel.data.formats.survival import times_of_events
+from raysel.data.targets import CLASSES, LABELS, QUANTITIES
 from raysel.study.inspection.label_columns import LabelColumn, NearLabel, label_columns, near_labels
 from raysel.study.inspection.parts import NearPairs, Part, near_rows, parts
 from raysel.study.inspection.quantity_columns import (
@@ -24,6 +26,12 @@ from raysel.study.inspection.quantity_columns import (
 )
 from raysel.study.inspection.row_columns import Kind, row_columns
 
+#: What finds the columns that tell the label, by the kind of the target.
+_TELLING: Final[Mapping[str, Callable[[Part], dict[int, LabelColumn]]]] = {
+    CLASSES: label_columns,
+    LABELS: label_columns,
+    QUANTITIES: quantity_columns,
+}
 #: Most different values of a column of numbers that are no times.
 _FEW_TIMES = 5
 #: Number of columns that a message describes, and of those that it names.
@@ -48,14 +56,14 @@ class Findings:
     @cached_property
     def near_label(self) -> list[NearLabel]:
         """Further columns, and pairs of columns, that nearly decide the class."""
-        if is_quantity(self.part.y):
+        if not self.part.target.is_one_class:
             return []
         return near_labels(self.part, {*self.by_row, *self.by_label})
 
     @cached_property
     def near_quantity(self) -> list[NearQuantity]:
         """Further columns that nearly tell a quantity, alone or together."""
-        if not is_quantity(self.part.y):
+        if self.part.target.kind != QUANTITIES:
             return []
         return near_quantities(self.part, {*self.by_row, *self.by_label})
 
@@ -78,7 +86,8 @@ def inspect(dataset: Dataset) -> tuple[Findings, ...]:
 
 
 def _columns_of_label(part: Part) -> dict[int, LabelColumn]:
-    return quantity_columns(part) if is_quantity(part.y) else label_columns(part)
+    find = _TELLING.get(part.target.kind)
+    return find(part) if find is not None else {}
 
 
 def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
@@ -129,7 +138,7 @@ def _describe_event_columns(part: Part, dataset: Dataset) -> dict[int, str]:
     for time, event in times_of_events([*own, dataset.label]):
         if event == dataset.label and time in own and _is_time(part.X[:, own.index(time)]):
             found[own.index(time)] = f"is the time to the event '{event}', known with it only"
-        elif time == dataset.label and dataset.is_regression and event in own:
+        elif time == dataset.label and dataset.target.kind == QUANTITIES and event in own:
             found[own.index(event)] = f"says whether the event of the label '{time}' happened"
     return found
 
@@ -143,7 +152,7 @@ def _is_time(values: FloatArray) -> bool:
 def _describe_label_column(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None:
     """Return what a column that holds the label is; None for any other."""
     named = "the label" if dataset.label is None else f"the label '{dataset.label}'"
-    if dataset.is_regression:
+    if dataset.target.kind == QUANTITIES:
         if relation.label is not None:
             named = f"quantity '{dataset.label_names[relation.label]}'"
         return _describe_quantity_column(relation, named)

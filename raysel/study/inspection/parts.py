@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 from sklearn.neighbors import NearestNeighbors
 
-from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR
-from raysel.data.targets import quantile_strata
+from raysel.data.targets import Target, target_of
 from raysel.data.task_blocks import parts_of
 
 #: Largest number of samples whose neighbours are searched; of more, as many are drawn.
@@ -160,16 +160,17 @@ class Part:
     image: bool
     task: str | None
 
+    @property
+    def target(self) -> Target:
+        """What is predicted."""
+        return target_of(self.y)
+
     @cached_property
     def codes(self) -> IntArray:
         """Class of each sample, its combination of labels, or the fifth of its quantity: shape
         (n_samples,).
         """
-        if is_quantity(self.y):
-            return quantile_strata(self.y, -(-len(self.y) // _FIFTHS))
-        axis = 0 if self.y.ndim == 2 else None
-        codes: IntArray = np.unique(self.y, axis=axis, return_inverse=True)[1].ravel()
-        return codes
+        return self.target.alike(self.y)
 
     @cached_property
     def row_ids(self) -> IntArray:

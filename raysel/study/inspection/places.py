@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from raysel.core.arrays import FloatArray, is_quantity
+from raysel.core.arrays import FloatArray
 from raysel.data.formats.recognition import places
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.label_columns import BY_CHANCE
@@ -62,7 +62,7 @@ def place_remark(
     near = max(told, key=lambda look: look.loss)
     where, wide = " and ".join(names), f"{_reach(P, deviations(Z, part.codes)):.2g}"
     advice = f"name blocks several times {wide} wide in cv.groups"
-    kind = "fifth of the quantity" if is_quantity(part.y) else "label"
+    kind = part.target.common
     figures = (
         f"Of the {N_NEIGHBORS} nearest neighbours in features {near.of_all:.0%} have the same"
         f" {kind}; {near.without_near:.0%} without samples near in place, {near.without_others:.0%}"

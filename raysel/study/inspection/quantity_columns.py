@@ -45,11 +45,11 @@ _MOST_OF_SUM, _GIVES = 5, 1e-6
 def quantity_columns(part: Part) -> dict[int, LabelColumn]:
     """Find the columns that are a quantity itself, in another unit or in the same order."""
     found: dict[int, LabelColumn] = {}
-    columns = part.y.reshape(len(part.y), -1)
-    if len(columns) < FEWEST:
+    quantities = part.target.columns(part.y)
+    if len(part.y) < FEWEST:
         return {}
-    for number, y in enumerate(columns.T):
-        label = number if part.y.ndim == 2 else None
+    for number, y in enumerate(quantities):
+        label = number if len(quantities) > 1 else None
         n_values = len(np.unique(y))
         if n_values < FEWEST:  # so few values other columns may have too
             continue
@@ -115,8 +115,9 @@ def near_quantities(part: Part, known: set[int]) -> list[NearQuantity]:
     # In any order, since the ranks of ties follow it, and the file may be sorted.
     rows = np.random.default_rng(0).permutation(len(part.X))[:_MOST_SAMPLES]
     found = []
-    for number, y in enumerate(part.y.reshape(len(part.y), -1).T):
-        label = number if part.y.ndim == 2 else None
+    quantities = part.target.columns(part.y)
+    for number, y in enumerate(quantities):
+        label = number if len(quantities) > 1 else None
         copied = _copied(part, rows, y, known)
         found += [NearQuantity((column,), words, label) for column, words in copied.items()]
         related = _functions(part, rows, y, known | copied.keys())

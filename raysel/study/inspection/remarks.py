@@ -137,7 +137,7 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
             f"Column '{part.own_name(column)}' {words}; a study refuses it unless dataset.keep"
             " names it."
         )
-    label = "one label" if part.y.ndim == 2 else "the classes"
+    label = "the classes" if part.target.is_one_class else "one label"
     by_kind = _columns_by_kind(findings, leaking, grouped=dataset.groups is not None)
     for kind, columns in by_kind.items():
         if columns:
