@@ -167,6 +167,8 @@ def _of_task(raw: RawData, task: str | None) -> RawData:
         return raw
     if task not in _TARGETS:
         raise DataError(f"task={task!r} must be {' or '.join(_TARGETS)}.")
+    if raw.target is not None and raw.target.task == task:
+        return raw
     return replace(raw, target=_TARGETS[task])
 
 

@@ -549,7 +549,7 @@ def save_dataset(dataset: Dataset, path: str | Path) -> None:
 
 
 def _table(dataset: Dataset) -> Any:
-    layout, y = dataset.layout, dataset.y
+    layout, y = dataset.layout, dataset.target.to_array(dataset.y)
     columns = {"y": pa.FixedShapeTensorArray.from_numpy_ndarray(y) if y.ndim == 2 else pa.array(y)}
     if isinstance(dataset.X, TaskBlocks):
         columns |= {"X": _task_values(dataset.X), "task": pa.array(dataset.X.tasks)}

@@ -369,6 +369,10 @@ class Target(ABC):
             f" or label in one half; run a study without the rarest one, or with more {unit}s."
         )
 
+    def to_array(self, y: LabelArray) -> LabelArray:
+        """Return y as numbers or text that files hold; `convert` makes y of it again."""
+        return y
+
     def to_json(self) -> str:
         """Describe the target by a value that JSON can hold."""
         return self.kind
@@ -400,7 +404,7 @@ def choose_target(y: LabelArray, asked: Target | str | None, where: str) -> Targ
             asked = target_from_json(asked)
         except DataError as error:
             raise DataError(f"{where}: {error}") from error
-    found = (target for target in reversed(_KINDS.values()) if target.recognises(y))
-    if asked is None:
-        return next(found)
-    return next((target for target in found if target.task == asked.task), asked)
+    if asked is not None and not asked.is_of_classes:
+        return asked
+    found = [target for target in reversed(_KINDS.values()) if target.recognises(y)]
+    return found[0] if asked is None else next(each for each in found if each.is_of_classes)
