@@ -49,6 +49,18 @@ PRIVATE = {
     "sklearn.utils._param_validation.Interval": "constraints of parameters",
     "sklearn.utils._param_validation.StrOptions": "constraints of parameters",
 }
+#: Files outside of data/ that ask for the dtype or the dimension of y, and why; there are to be
+#: fewer, and no others: a target of `raysel.data.targets` says what follows from the kind of y.
+ASK_Y = {
+    "base/adapter.py": "labels as a user gives them to an estimator",
+    "base/classifiers.py": "labels as a user gives them to an estimator",
+    "base/importance.py": "labels as a user gives them to an estimator",
+    "base/task_samples.py": "labels as a user gives them to an estimator",
+    "evaluation/neighbours.py": "labels as a user gives them to an estimator",
+    "numerics/metrics.py": "an indicator has one score for each label",
+}
+#: Names of what is predicted.
+Y_NAMES = {"y", "y_train", "y_test"}
 #: Functions that import a module by its name.
 IMPORTERS = {"import_module", "__import__", "run_module", "resolve_name"}
 #: Modules that import by names which are no literals, and the parts of raysel that these name.
@@ -220,6 +232,37 @@ def test_seven_arguments_or_more_are_passed_by_keyword():
         counted = dense_expressions(ast.parse(path.read_text("utf-8")))
         found += [f"{path.name}:{line}" for name, line in counted if name == "positional"]
     assert not found
+
+
+def asks_for_kind_of_y(node: ast.AST) -> bool:
+    """Whether a node takes the dtype or the dimension of y: ``y.dtype``, ``np.ndim(self.y)``."""
+    if isinstance(node, ast.Attribute) and node.attr in ("dtype", "ndim"):
+        asked = node.value
+    elif isinstance(node, ast.Call) and getattr(node.func, "attr", None) == "ndim" and node.args:
+        asked = node.args[0]
+    else:
+        return False
+    return (getattr(asked, "id", None) or getattr(asked, "attr", None)) in Y_NAMES
+
+
+def test_no_other_file_asks_for_the_kind_of_y():
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in MODULES.values()
+        if part(module_name(path)) != "data"
+        and any(map(asks_for_kind_of_y, ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+    }
+    assert found == ASK_Y.keys()
+
+
+def test_asking_for_the_kind_of_y_is_seen():
+    asking = ["y.ndim == 2", "self.y.dtype.kind", "np.ndim(y_train)", "split.y_test.ndim"]
+    other = ["X.ndim", "y.shape", "np.ndim(X)", "target.kind", "values.dtype"]
+    seen = {
+        source: any(map(asks_for_kind_of_y, ast.walk(ast.parse(source))))
+        for source in (*asking, *other)
+    }
+    assert [source for source, asks in seen.items() if asks] == asking
 
 
 def test_no_library_is_loaded_until_it_is_used():

@@ -12,8 +12,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from raysel.core.arrays import IntArray, LabelArray, is_quantity
+from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import DataError
+from raysel.data.targets import target_of
 
 
 def fit_to_labels(estimator: Any, X: Any, y: LabelArray) -> Any:
@@ -35,7 +36,7 @@ def may_want_codes(estimator: Any, y: LabelArray) -> bool:
     """Return whether the labels are not 0 to k - 1 and a part of the estimator is a classifier,
     or has no tags.
     """
-    if np.ndim(y) != 1 or is_quantity(y):
+    if not target_of(np.asarray(y)).is_one_class:
         return False
     if type_of_target(y) not in ("binary", "multiclass"):
         return False

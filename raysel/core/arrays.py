@@ -39,13 +39,6 @@ class RowBlocks(Protocol):
         """Read the samples: positions among them, (n_block,), and values, (n_block, n_features)."""
 
 
-def is_quantity(y: LabelArray) -> bool:
-    """Return whether y, as a data set stores it, is one or several quantities: floating-point
-    numbers.
-    """
-    return y.dtype.kind == "f"
-
-
 #: Largest number of columns of a block.
 _WIDTH = 2**12
 

@@ -22,7 +22,7 @@ from raysel.data.formats.compressed import data_stem
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import SEPARATOR, Layout, Tasks
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.targets import LABELS, QUANTITIES, Target
+from raysel.data.targets import Target
 from raysel.data.task_blocks import (
     Samples,
     TaskBlocks,
@@ -272,16 +272,6 @@ unprepared, drop_unlabelled, confounds
     def n_features(self) -> int:
         """Number of columns of X, those that are no features among them."""
         return self.X.shape[1]
-
-    @property
-    def is_multilabel(self) -> bool:
-        """Whether y is an indicator: any number of labels for each sample."""
-        return self.target.kind == LABELS
-
-    @property
-    def is_regression(self) -> bool:
-        """Whether y is one quantity or several."""
-        return self.target.kind == QUANTITIES
 
     @cached_property
     def classes(self) -> LabelArray:

@@ -15,10 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from raysel.base.estimator import MODALITIES, TASKS, TENSOR, VOLUME, Capabilities, Estimator
 from raysel.base.registry import build_solver, solver_capabilities, solver_class
-from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.layouts import SEPARATOR, Layout, MaskedVolume, Modalities, Tasks, Tensor
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.targets import CLASSES, QUANTITIES
+from raysel.data.targets import CLASSES, QUANTITIES, target_of
 from raysel.testing.checks import require, require_equal
 
 
@@ -140,12 +140,12 @@ class Samples:
     @property
     def single_label(self) -> bool:
         """Whether each sample has one label."""
-        return self.y.ndim == 1 and not self.of_quantities
+        return target_of(self.y).is_one_class
 
     @property
     def of_quantities(self) -> bool:
         """Whether y is one quantity or several."""
-        return is_quantity(self.y)
+        return not target_of(self.y).is_of_classes
 
 
 #: Shapes of the two tasks' samples.

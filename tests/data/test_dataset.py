@@ -20,6 +20,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.layouts import Matrix, Tasks, Tensor
 from raysel.data.loading import load_dataset, save_dataset
+from raysel.data.targets import Labels
 from raysel.data.task_blocks import TaskBlocks
 
 X = np.arange(12.0).reshape(4, 3)
@@ -110,8 +111,8 @@ def test_labels_of_any_number_type_are_whole_numbers_and_text_stays_text():
         make(y=["b", "a", "c", "a"]),
         make(y=[[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]]),
     )
-    assert (text.classes.tolist(), text.is_multilabel) == (["a", "b", "c"], False)
-    assert (indicator.classes.tolist(), indicator.is_multilabel) == (["0", "1", "2"], True)
+    assert (text.classes.tolist(), text.target == Labels()) == (["a", "b", "c"], False)
+    assert (indicator.classes.tolist(), indicator.target == Labels()) == (["0", "1", "2"], True)
 
 
 def test_hash_tells_everything_apart_but_the_name():

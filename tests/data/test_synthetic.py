@@ -18,6 +18,7 @@ from raysel.data.synthetic import (
     make_multimodal_classification,
     make_tensor_classification,
 )
+from raysel.data.targets import Labels
 
 
 @given(
@@ -63,7 +64,7 @@ def test_labels_explain_planted_features_of_named_modalities_and_no_others(multi
     dataset, mask = make_multimodal_classification(
         WIDTHS, {"a": 3, "b": 1}, 90, 4, noise=0.0, multilabel=multilabel, random_state=2
     )
-    assert dataset.is_multilabel == multilabel
+    assert (dataset.target == Labels()) == multilabel
     assert [int(mask[columns].sum()) for columns in dataset.layout.slices().values()] == [3, 1, 0]
     assert (dataset.X[:, ~mask] == 0).all()
     indicator = dataset.y if multilabel else np.eye(4)[dataset.y]

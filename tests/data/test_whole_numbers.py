@@ -20,6 +20,7 @@ from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
 from raysel.data.loading import load_dataset, save_dataset
+from raysel.data.targets import Quantities
 from raysel.data.whole_numbers import BEYOND_FLOATS
 from raysel.study.inputs import OwnData
 from raysel.study.inspection.remarks import data_remarks
@@ -162,7 +163,7 @@ def test_a_quantity_that_floats_make_constant_is_refused_for_what_it_is(kind):
         Dataset(X, ids, Tensor((2,)), label="y")
     spread = np.array([start - 2**60 + 3 * 2**50 * i + 1 for i in range(N)], dtype=kind)
     data = Dataset(X, spread[::-1], Tensor((2,)), label="y")
-    assert data.is_regression
+    assert data.target == Quantities()
     assert [remark for remark in data_remarks(data) if BEYOND_FLOATS in remark]
 
 
@@ -182,7 +183,7 @@ def test_large_quantities_remain_numbers():
     values = [10**20 * (i + 1) for i in range(N)]
     pd.DataFrame({"a": X[:, 0], "y": values}, dtype=object).to_csv("data.csv", index=False)
     data = load_dataset("data.csv")
-    assert data.is_regression
+    assert data.target == Quantities()
     np.testing.assert_array_equal(data.y, np.array(values, dtype=np.float64))
 
 

@@ -19,6 +19,7 @@ from small_studies import run_offline
 from raysel.config import load_config
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.loading import load_dataset, save_dataset
+from raysel.data.targets import Quantities
 from raysel.evaluation.confounds import has_confounds, score_confounds
 from raysel.evaluation.ranking_files import selection_mask
 from raysel.results import texts
@@ -287,7 +288,7 @@ def test_a_quantity_is_told_by_ridge_regression_of_the_confounds():
     config["evaluation"] = {"estimator": "ridge", "n_features": [4], "metric": "r2"}
     config["solver"] = {"name": "f_test"}
     study = prepare_study(config, X=table.drop(columns="height"), y=height)
-    assert study.dataset.is_regression
+    assert study.dataset.target == Quantities()
     fold = study.plan.outer[0]
     split = study.split(fold)
     assert has_confounds(split)

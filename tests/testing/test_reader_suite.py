@@ -14,6 +14,7 @@ from raysel.data import loading
 from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.layouts import Modalities, Tensor
 from raysel.data.loading import save_dataset
+from raysel.data.targets import Labels
 from raysel.testing import parametrize, reader_checks
 from raysel.testing.readers import data_sets
 
@@ -28,7 +29,7 @@ def named_arrays(dataset):
     else:
         arrays = {"X": dataset.X.reshape(len(dataset.X), *layout.shape)}
     groups = {} if dataset.groups is None else {"groups": dataset.groups}
-    return {**arrays, ("Y" if dataset.is_multilabel else "y"): dataset.y, **groups}
+    return {**arrays, ("Y" if dataset.target == Labels() else "y"): dataset.y, **groups}
 
 
 def write_npz(dataset, path):
@@ -71,7 +72,7 @@ def frame(dataset):
     if isinstance(layout, Modalities):
         names = [f"{name}.{i}" for name, width in layout.modalities.items() for i in range(width)]
     table = pd.DataFrame(dataset.X, columns=names)
-    if dataset.is_multilabel:
+    if dataset.target == Labels():
         table = table.assign(**{f"y.label{i}": column for i, column in enumerate(dataset.y.T)})
     else:
         table = table.assign(y=dataset.y)

@@ -49,8 +49,8 @@ class Labels(Target):
         return y.ndim == 2
 
     def holds(self, y: LabelArray) -> bool:
-        """Return whether y is columns of whole numbers."""
-        return y.ndim == 2 and y.dtype.kind in "biu"
+        """Return whether y is columns of whole numbers, or of what an estimator refuses."""
+        return y.ndim == 2 and y.dtype.kind != "f"
 
     def convert(
         self, y: LabelArray, where: str, what: str, *, is_asked: bool

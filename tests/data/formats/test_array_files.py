@@ -25,6 +25,7 @@ from raysel.data.formats.array_files import open_arrays
 from raysel.data.formats.isolated_child import RefusedError, hdf5_array, hdf5_names
 from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
+from raysel.data.targets import Labels
 
 RNG = np.random.default_rng(0)
 N = 10
@@ -403,7 +404,7 @@ def test_only_rows_of_one_label_are_classes(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("rows") / "a.npz"
     np.savez(path, X=np.arange(2.0 * len(Y)).reshape(-1, 2), Y=Y)
     data = load_dataset(path)
-    assert data.is_multilabel == any(sum(row) != 1 for row in Y.tolist())
+    assert (data.target == Labels()) == any(sum(row) != 1 for row in Y.tolist())
 
 
 # Column-major order
