@@ -1,10 +1,9 @@
-"""A training set of several tasks, scaled and prepared without padded columns."""
+"""Fits in lockstep: the trace of each is that of the fit run alone."""
 
 from __future__ import annotations
 
 import copy
-import dataclasses
-import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -17,73 +16,12 @@ from raysel.baselines.glspfs import GLSPFS
 from raysel.baselines.kernel_classifiers import KernelSVM
 from raysel.baselines.multivariate_filters import ReliefF
 from raysel.baselines.univariate_filters import InformationGain
-from raysel.data.dataset import join_tasks
-from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
-from raysel.data.task_blocks import TaskBlocks
-from raysel.evaluation.lockstep import run_in_lockstep
+from raysel.evaluation.lockstep import run_in_lockstep, run_in_turn
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.records import FoldTrace
 from raysel.evaluation.scoring import Evaluation
-from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.smr.smr import SMR
-
-
-def arrays(value):
-    """Every array that a value holds."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            yield from arrays(getattr(value, field.name))
-    elif isinstance(value, tuple | list):
-        for part in value:
-            yield from arrays(part)
-
-
-@pytest.fixture(scope="module")
-def joined():
-    return join_tasks({name: load_dataset(name) for name in ("digits", "wine")})
-
-
-@pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])
-def test_each_task_is_scaled_by_its_training_set_alone(joined, scaling):
-    train, held_out = (
-        np.flatnonzero(np.arange(joined.n_samples) % 3 > 0),
-        np.arange(0, joined.n_samples, 3),
-    )
-    solver, scaler = MTDA(dict(joined.layout.tasks)), make_scaler(scaling, joined.layout)
-    data = trial_split(joined.X, joined.y, train, held_out, scaler, solver)
-    expected = make_scaler(scaling, joined.layout).fit(joined.X[train].dense())
-    for samples, rows in ((data.X_train, train), (data.X_test, held_out)):
-        assert isinstance(samples, TaskBlocks)
-        np.testing.assert_array_equal(samples.tasks, joined.tasks[rows])
-        np.testing.assert_array_equal(samples.dense(), expected.transform(joined.X[rows].dense()))
-    whole = trial_split(joined.X, joined.y, train, train[:0], scaler, solver)
-    assert whole.X_test.shape == (0, 77)
-
-
-def test_its_bytes_are_those_of_the_blocks_and_of_the_preparation(joined):
-    rows = np.arange(joined.n_samples)
-    solver = MTDA(dict(joined.layout.tasks))
-    scaler = make_scaler("unit", joined.layout)
-    data = trial_split(joined.X, joined.y, rows[::2], rows[1::2], scaler, solver)
-    held = {id(array): array.nbytes for array in arrays(data)}
-    assert data.nbytes == sum(held.values())
-    blocks = sum(block.nbytes for block in (*data.X_train.blocks, *data.X_test.blocks))
-    assert (
-        blocks
-        == (1797 * 64 + 178 * 13) * 8
-        < data.X_train.dense().nbytes + data.X_test.dense().nbytes
-    )
-    assert data.nbytes > blocks + sum(array.nbytes for array in arrays(data.prepared))
-    # Ray keeps what stands outside the pickle in memory that its workers share.
-    buffers: list[pickle.PickleBuffer] = []
-    pickle.dumps(
-        (data.X_train, data.X_test, data.prepared), protocol=5, buffer_callback=buffers.append
-    )
-    assert sum(buffer.raw().nbytes for buffer in buffers) >= blocks
-
 
 N_FEATURES = (3, 10, 40)
 
@@ -205,6 +143,22 @@ def test_scrambled_test_samples_leave_the_inner_scores_as_they_are(digits, plan,
                 for samples in ((X, y), (X_other, y_other))
             )
             assert here == there
+
+
+def test_fits_in_turn_hold_one_prepared_split_at_a_time(digits, plan):
+    fold, held = plan.folds[0], []
+
+    def splits():
+        for i in fold.inner:
+            assert [ref() for ref in held] == [None] * len(held)
+            split = trial_split(*digits, i.train, i.validation, make_scaler("unit"), smr())
+            held.append(weakref.ref(split))
+            yield split
+            del split
+
+    evaluation, trace = Evaluation("knn", N_FEATURES), FoldTrace()
+    assert list(run_in_turn([smr() for _ in fold.inner], splits(), evaluation, trace))
+    assert len(held) == len(trace.inner) == 3
 
 
 def test_shared_folds_are_only_read(digits, plan):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from functools import partial
 
 import numpy as np
@@ -201,6 +202,33 @@ def test_the_final_fold_trains_on_everything_and_has_no_test_score(digits, plan)
     again = clone(model).fit(X, y)
     assert record.feature_scores == again.selector.scores_.tolist()
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_references_hold_one_inner_split_at_a_time(digits, plan):
+    """Those of a method's own predictions choose by the inner folds whether they are scaled."""
+    X, y = digits
+    fold, held = plan.folds[0], []
+
+    def split(train, test):
+        rows = SplitRows(X=X, y=y, train=train, test=test)
+        return Split.fit(rows, make_scaler("none"), name=fold.name)
+
+    def inner():
+        for i in fold.inner:
+            assert [ref() for ref in held] == [None] * len(held)
+            one = split(i.train, i.validation).with_test()
+            held.append(weakref.ref(one))
+            yield one
+            del one
+
+    evaluation = Evaluation("native", references=True, unscaled=True)
+    traces = {fold.name: FoldTrace(inner=[InnerTrace([1.0], [[0.5]])])}
+    winner = TrialRecord("id", "rank=2", {"rank": 2}, "finished", traces)
+    settings = RefitSettings(evaluation=evaluation, n_shown=5)
+    outer = split(fold.train, fold.test)
+    record, _ = refit_winner(outer, winner, solver(), settings, inner())
+    assert len(held) == len(fold.inner)
+    assert record.reference_settings["all features"]
 
 
 def test_the_data_are_only_read(digits, plan):
