@@ -1,3 +1,1 @@
-"""Nested cross-validation: folds, fits in lockstep, scores, choice, configurations that are
-tried, rankings.
-"""
+"""Nested cross-validation: folds, fits in lockstep, scores, choice, rankings."""

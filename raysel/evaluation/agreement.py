@@ -1,6 +1,4 @@
-"""Agreement of the outer folds' rankings with each other, and of the final model's with their
-consensus.
-"""
+"""Agreement of the outer folds' rankings, and of the final model's with their consensus."""
 
 from __future__ import annotations
 
@@ -71,8 +69,9 @@ class FoldRanks:
 
 @dataclass(frozen=True, eq=False)
 class RankOverlap:
-    """Rank-biased overlap (Webber, Moffat & Zobel 2010, extrapolated) of the rankings of the outer
-    folds.
+    """Rank-biased overlap of the rankings of the outer folds, extrapolated.
+
+    Webber, Moffat & Zobel, 2010.
 
     Features without a score are not ranked: a ranking ends with its last feature that has one, and
     the overlap is extrapolated from there. `raysel.numerics.rankings` holds the equations.
@@ -109,9 +108,7 @@ class RankOverlap:
 
     @property
     def lowest_pair(self) -> tuple[str, str] | None:
-        """Names of the folds that agree least, the first of equal pairs; None if there is no
-        pair.
-        """
+        """Names of the folds that agree least, the first of equal pairs; None without a pair."""
         return min(self.pairs, key=lambda pair: self.pairs[pair], default=None)
 
     @property
@@ -119,19 +116,21 @@ class RankOverlap:
         """Why there is no value; empty if there is one."""
         if self.pairs:
             return ""
-        return (
-            "one outer fold"
-            if len(self.fold_names) == 1
-            else "fewer than two outer folds give a feature a score"
-        )
+        if len(self.fold_names) == 1:
+            return "one outer fold"
+        return "fewer than two outer folds give a feature a score"
 
     def __str__(self) -> str:
         if self.reason:
             return f"undefined ({self.reason})"
         total = len(self.fold_names) * (len(self.fold_names) - 1) // 2
-        notes = [f"of {len(self.pairs)} of {total} pairs"] if len(self.pairs) < total else []
-        notes += [f"lowest {self.lowest:.2f}"] if total > 1 else []
-        return f"{self.mean:.2f}" + (f" ({', '.join(notes)})" if notes else "")
+        notes = []
+        if len(self.pairs) < total:
+            notes.append(f"of {len(self.pairs)} of {total} pairs")
+        if total > 1:
+            notes.append(f"lowest {self.lowest:.2f}")
+        noted = f" ({', '.join(notes)})" if notes else ""
+        return f"{self.mean:.2f}{noted}"
 
 
 def curve_sizes(wanted: Sequence[int], n_features: int) -> list[int]:
@@ -148,9 +147,7 @@ def consensus_scores(folds: FoldRanks) -> FloatArray:
 
 
 def consensus_sentence(ranking: FeatureRanking) -> str:
-    """Say how the final model's best features differ from the best ones of the outer folds'
-    consensus.
-    """
+    """Say how the final model's best features differ from those of the folds' consensus."""
     chosen = ranking.top()
     consensus = set(ranking.consensus_top().tolist())
     if not len(chosen):
@@ -164,11 +161,9 @@ def consensus_sentence(ranking: FeatureRanking) -> str:
             f"The final model selects all {len(chosen)} features that are not constant, so no order"
             " is compared."
         )
-    what = (
-        f"top {len(chosen)}"
-        if len(chosen) == ranking.n_selected
-        else f"{len(chosen)} scored features"
-    )
+    what = f"{len(chosen)} scored features"
+    if len(chosen) == ranking.n_selected:
+        what = f"top {len(chosen)}"
     whose = "the outer folds'" if ranking.n_folds > 1 else "one outer fold's"
     other = f"top {ranking.n_selected} of {whose} consensus"
     apart = [int(i) for i in chosen if i not in consensus]
@@ -178,10 +173,10 @@ def consensus_sentence(ranking: FeatureRanking) -> str:
         f"{_short(ranking.feature_names[i])} {ranking.selection_count[i]}" for i in apart[:_NAMED]
     )
     more = f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else ""
-    verb = "is" if len(apart) == 1 else "are"
+    verb, them = ("is", "it") if len(apart) == 1 else ("are", "them")
     return (
         f"{len(apart)} of the final model's {what} {verb} not in the {other}. Folds (of"
-        f" {ranking.n_folds}) that select {'it' if len(apart) == 1 else 'them'}: {first}{more}."
+        f" {ranking.n_folds}) that select {them}: {first}{more}."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid
 
 from raysel.config.searches import GRID, LISTED, PATH, SOBOL
 from raysel.config.space import MOST_CONFIGURATIONS, Choices, Domain, LogSpace, RandInt, Uniform
+from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError
 
 
@@ -35,10 +36,11 @@ class Configuration:
     def name(self) -> str:
         """Searched parameters as text."""
         shown = {key: self.params[key] for key in self.searched} or self.params
-        return (
-            " ".join(f"{k}={f'{v:.4g}' if isinstance(v, float) else v}" for k, v in shown.items())
-            or "default"
-        )
+        return " ".join(f"{key}={_shown(value)}" for key, value in shown.items()) or "default"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def configurations(
@@ -84,9 +86,7 @@ def restrict_to(listed: Sequence[Configuration], ids: Collection[str]) -> list[C
 
 
 def corners(params: Mapping[str, Any], space: Mapping[str, Domain]) -> list[Configuration]:
-    """Return the configuration of the first or lowest values of all domains, and the one of the
-    last or highest.
-    """
+    """Return the configurations of the first, or lowest, and of the last values of all domains."""
     ends = [{key: _quantile(domain, u) for key, domain in space.items()} for u in (0.0, 1.0)]
     return [Configuration({**params, **end}, tuple(space)) for end in ends]
 
@@ -113,9 +113,8 @@ def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> li
     if num_samples is None or num_samples >= size:
         return list(grid)
     generator = np.random.default_rng(seed)
-    drawn: set[int] = (
-        set()
-    )  # drawn one at a time, so that a larger sample contains every smaller one
+    drawn: set[int] = set()
+    # One at a time, so that a larger sample contains every smaller one.
     while len(drawn) < num_samples:
         drawn.add(int(generator.integers(size)))
     return [grid[i] for i in sorted(drawn)]
@@ -124,27 +123,29 @@ def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> li
 def _sample(
     space: Mapping[str, Domain], method: str, num_samples: int, seed: int
 ) -> list[dict[str, Any]]:
-    if method == SOBOL:
-        engine = qmc.Sobol(len(space), rng=np.random.default_rng(seed))
-        # A power of two at a time keeps the sequence balanced.
-        rows = (
-            row
-            for _ in range(64)
-            for row in engine.random(1 << max(0, num_samples - 1).bit_length())
-        )
-    else:
-        generator = np.random.default_rng(seed)
-        rows = (generator.random(len(space)) for _ in range(64 * num_samples))
+    draw = _sobol_rows if method == SOBOL else _random_rows
     # Draws from a space of few points repeat; each point is tried once.
     wanted = min(num_samples, math.prod(_n_values(domain) for domain in space.values()))
     distinct: dict[str, dict[str, Any]] = {}
-    for row in rows:
+    for row in draw(len(space), num_samples, seed):
         # Sorted, so that the order of the parameters in the configuration does not matter.
         point = {key: _quantile(space[key], u) for key, u in zip(sorted(space), row, strict=True)}
         distinct.setdefault(json.dumps(point), point)
         if len(distinct) == wanted:
             break
     return list(distinct.values())
+
+
+def _sobol_rows(n_columns: int, num_samples: int, seed: int) -> Iterator[FloatArray]:
+    engine = qmc.Sobol(n_columns, rng=np.random.default_rng(seed))
+    for _ in range(64):  # a power of two at a time keeps the sequence balanced
+        yield from engine.random(1 << max(0, num_samples - 1).bit_length())
+
+
+def _random_rows(n_columns: int, num_samples: int, seed: int) -> Iterator[FloatArray]:
+    generator = np.random.default_rng(seed)
+    for _ in range(64 * num_samples):
+        yield generator.random(n_columns)
 
 
 def _n_values(domain: Domain) -> float:
@@ -159,10 +160,9 @@ def _quantile(domain: Domain, u: float) -> Any:
         return domain.values[min(int(u * len(domain.values)), len(domain.values) - 1)]
     if isinstance(domain, RandInt):
         return min(domain.low + int(u * (domain.high - domain.low + 1)), domain.high)
-    low, high = (
-        (np.log(domain.low), np.log(domain.high)) if domain.log else (domain.low, domain.high)
-    )
-    value = low + u * (high - low)
-    return min(
-        max(float(np.exp(value) if domain.log else value), domain.low), domain.high
-    )  # rounding may exceed the bounds
+    if domain.log:
+        low, high = np.log(domain.low), np.log(domain.high)
+        value = float(np.exp(low + u * (high - low)))
+    else:
+        value = float(domain.low + u * (domain.high - domain.low))
+    return min(max(value, domain.low), domain.high)  # rounding may exceed the bounds

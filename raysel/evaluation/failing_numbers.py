@@ -1,6 +1,4 @@
-"""Numbers of features with which the estimator of the evaluation fails, over inner folds and
-configurations.
-"""
+"""Numbers of features with which the estimator fails, over inner folds and configurations."""
 
 from __future__ import annotations
 
@@ -13,9 +11,7 @@ from raysel.evaluation.records import EstimatorFailure, TrialRecord
 
 @dataclass(frozen=True)
 class FailingNumbers:
-    """Numbers of features with which the estimator, with one setting, fails on as many inner
-    folds.
-    """
+    """Numbers of features with which the estimator fails on as many inner folds."""
 
     n_features: tuple[int, ...]
     #: Setting of the estimator, e.g. ``"C=0.1"``; empty if it has none.
@@ -41,9 +37,7 @@ class FailingNumbers:
 def failing_numbers(
     fits: Iterable[tuple[Hashable, Sequence[EstimatorFailure]]],
 ) -> list[FailingNumbers]:
-    """Count the inner folds on which the estimator fails, from the folds and failures of inner
-    fits, in any order.
-    """
+    """Count the inner folds on which the estimator fails, from folds and failures of fits."""
     folds: set[Hashable] = set()
     failed: dict[tuple[int, str], set[Hashable]] = defaultdict(set)
     reasons: dict[tuple[int, str], set[str]] = defaultdict(set)

@@ -1,6 +1,4 @@
-"""Ranking of the features by the final model, with the ranks and the stability over the outer
-folds.
-"""
+"""Ranking of the features by the final model, with ranks and stability over outer folds."""
 
 from __future__ import annotations
 
@@ -41,8 +39,7 @@ def default_n_selected(scored: Sequence[int], n_features: int) -> int:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FeatureRanking:
-    """Scores and ranks of the features in the final model, and their ranks in the outer folds'
-    winners.
+    """Scores and ranks of the features in the final model, and their ranks in the outer folds.
 
     Use `from_folds` to create one. Rank 1 is the best feature; of equal scores the lower index
     ranks first. A feature has a score if it is above 0; the others share the mean of the last ranks
@@ -232,11 +229,8 @@ class FeatureRanking:
             "score",
             *self.added,
         ]
-        best = (
-            self.to_table()
-            .slice(0, len(self.recommended_top(_SHOWN)))
-            .select([name for name in names if name])
-        )
+        n_shown = len(self.recommended_top(_SHOWN))
+        best = self.to_table().slice(0, n_shown).select([name for name in names if name])
         table = best.to_pandas().to_html(index=False, float_format="%.3g")
         return f"<p>{escape(repr(self))}</p>{table}<p>{self.what_to_print}</p>"
 
@@ -257,9 +251,7 @@ class FeatureRanking:
 
     @property
     def candidates(self) -> BoolArray:
-        """Mask of the columns that can be selected: confounds, which have no place in the
-        layout, cannot.
-        """
+        """Mask of the columns that can be selected; confounds, which have no place, cannot."""
         kept = np.ones(self.n_features, dtype=bool)
         for axis in self.coordinates.values():
             if axis.dtype.kind in "iu":
@@ -273,9 +265,7 @@ class FeatureRanking:
 
     @property
     def selected(self) -> BoolArray:
-        """Mask of the features that have a score and a rank of at most ``n_selected`` in the
-        final model.
-        """
+        """Mask of the features with a score and one of the ``n_selected`` best ranks."""
         return self.ranks <= min(self.n_selected, self.n_scored)
 
     @cached_property
@@ -326,15 +316,14 @@ class FeatureRanking:
 
     @cached_property
     def consensus_rank(self) -> FloatArray:
-        """Median rank over the outer folds, where a feature without a score counts as the last
-        of all.
-        """
+        """Median rank over the outer folds; a feature without a score counts as the last."""
         return consensus_ranks(self.fold_ranks, self.fold_n_scored)
 
     @cached_property
     def consensus_place(self) -> FloatArray:
-        """Place of each feature in the consensus, from 1: by its median rank over the outer folds,
-        then by the mean.
+        """Place of each feature in the consensus, from 1.
+
+        It is by the median rank over the outer folds, then by the mean.
 
         Equal features share a place, as do those that never have a score.
         """
@@ -367,15 +356,15 @@ class FeatureRanking:
 
     @property
     def order(self) -> IntArray:
-        """Indices of all features sorted by the source's rank, then by place in the consensus,
-        then by index.
+        """Indices of all features by the source's rank, then by place in the consensus.
+
+        Of equal ones the lower index is first.
         """
         return np.lexsort((self.consensus_place, self.ranks)).astype(np.int64)
 
     @property
     def recommended_order(self) -> IntArray:
-        """Indices of all features in the order that tables have: the one for a claim about
-        features.
+        """Indices of all features in the order of the tables, for claims about features.
 
         It is that of the selection probability where it is known, then that of the consensus. The
         table of a single outer fold keeps the order of that fold.
@@ -439,9 +428,7 @@ class FeatureRanking:
 
     @property
     def parts(self) -> dict[str, IntArray]:
-        """Indices of the features of each task or modality, by name; empty if there are no such
-        parts.
-        """
+        """Indices of the features of each task or modality, by name; empty without any."""
         if self.part_axis is None:
             return {}
         owners = self.coordinates[self.part_axis]
@@ -451,9 +438,7 @@ class FeatureRanking:
 
     @property
     def part_axis(self) -> str | None:
-        """Name of the coordinate that names the part of each feature, its task or modality; None
-        if there is none.
-        """
+        """Coordinate that names the task or modality of each feature; None without."""
         return next(
             (axis for axis, values in self.coordinates.items() if values.dtype.kind == "U"), None
         )

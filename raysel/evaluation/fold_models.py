@@ -72,8 +72,7 @@ class FoldModels:
         return FeaturePipeline.of([*steps, ("classifier", classifier)], feature_names)
 
     def outcomes(self, X: Samples, y: LabelArray) -> list[Outcome | None]:
-        """Predict and score samples by the model with each number of features; None where the
-        estimator fails.
+        """Predict and score samples by each model; None where the estimator fails.
 
         `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
@@ -103,8 +102,7 @@ class FoldModels:
         return with_none(joined_scores(outcomes)) if defined else []
 
     def outputs(self, X: Samples, y: LabelArray, n: int | None) -> dict[str, Any]:
-        """Outputs of the model with a number of features, `TestOutputs.to_json`; empty if there are
-        none to record.
+        """Return the outputs of a model, `TestOutputs.to_json`; empty if there are none.
 
         `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
@@ -146,8 +144,9 @@ def _fails_outside(n: int, error: EstimatorError) -> StudyError:
 
 
 def joined_scores(outcomes: Sequence[Outcome | None], name: str | None = None) -> FloatArray:
-    """Join the values of a metric: one for each number of features, or each task. Returns
-    (n_sizes,) or (n_tasks,).
+    """Join the values of a metric: one for each number of features, or each task.
+
+    Returns (n_sizes,) or (n_tasks,).
 
     It is NaN where the estimator fails.
     """

@@ -63,8 +63,7 @@ def guess_score(
 def _drawn_labels(
     labelling: DummyClassifier, shape: tuple[int, ...], rng: np.random.RandomState, seed: int
 ) -> LabelArray:
-    """Draw what a stratified `DummyClassifier` predicts with this seed, without the checks of a
-    model.
+    """Draw what a stratified `DummyClassifier` predicts, without the checks of a model.
 
     `shape` is (n_samples,) or (n_samples, n_labels).
     """

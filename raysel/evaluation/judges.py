@@ -1,6 +1,4 @@
-"""What scores the best features: nearest neighbours, a linear SVM, ridge regression, or another
-estimator.
-"""
+"""What scores the best features: neighbours, a linear SVM, ridge regression, or another."""
 
 from __future__ import annotations
 
@@ -58,9 +56,7 @@ _EXAMPLE = "write a dotted name such as sklearn.linear_model.LogisticRegression.
 
 @dataclass(frozen=True)
 class Judge:
-    """Estimator that is fitted to the best features and scored; ``native`` is the method's own
-    prediction.
-    """
+    """Estimator that is fitted to the best features; ``native`` is the method itself."""
 
     name: str
     params: Setting = ()
@@ -69,17 +65,13 @@ class Judge:
 
     @classmethod
     def of(cls, name: str, params: Mapping[str, Any], space: Mapping[str, Sequence[Any]]) -> Judge:
-        """Return a judge with all combinations of the values of a space, the last parameter's
-        changing first.
-        """
+        """Return a judge with all combinations of a space, the last parameter's changing first."""
         values = [[(key, value) for value in domain] for key, domain in space.items()]
         return cls(name, tuple(params.items()), tuple(itertools.product(*values)))
 
     @property
     def every_iteration(self) -> bool:
-        """Whether it scores each iteration; others than k-NN are too slow for it and score the
-        last one only.
-        """
+        """Whether it scores each iteration; others than k-NN are too slow for it."""
         return self.name in (NATIVE, KNN)
 
     def make(self, y: LabelArray, random_state: int, setting: Setting = ()) -> Any:
@@ -96,13 +88,10 @@ class Judge:
         if self.name == LINEAR_SVM:
             model: Any = LinearSVC(random_state=random_state, max_iter=10_000, **values)
         else:
-            judge = judge_class(self.name)
-            seed = (
-                {"random_state": random_state}
-                if "random_state" in signature(judge).parameters
-                else {}
-            )
-            model = judge(**{**seed, **values})
+            make = judge_class(self.name)
+            if "random_state" in signature(make).parameters:
+                values = {"random_state": random_state, **values}
+            model = make(**values)
         return target.for_columns(model, y)
 
 
@@ -128,8 +117,9 @@ _LONGEST_REASON = 200
 
 @contextmanager
 def own_errors() -> Iterator[None]:
-    """Raise what an estimator raises as an EstimatorError of the same words in each process; not
-    errors of the machine.
+    """Raise an estimator's error as an EstimatorError, alike in each process.
+
+    Errors of the machine are raised as they are.
     """
     try:
         yield
@@ -143,9 +133,7 @@ def own_errors() -> Iterator[None]:
 
 
 def without_nan(output: LabelArray) -> LabelArray:
-    """Return what an estimator gives for some samples, (n_samples,) or (n_samples, n_columns),
-    if it is no NaN.
-    """
+    """Return what an estimator gives for some samples; an error if some of it is NaN."""
     if np.asarray(output).dtype.kind == "f" and np.isnan(output).any():
         raise ValueError("it gives NaN for some samples")
     return output

@@ -1,6 +1,4 @@
-"""Trials that failed for no fault of their own, as their worker process died: a resumed study
-runs them again.
-"""
+"""Trials that failed as their worker process died, which a resumed study runs again."""
 
 from __future__ import annotations
 
@@ -29,15 +27,12 @@ _LOST = re.compile(
 
 
 def was_lost(record: TrialRecord | PathRecord) -> bool:
-    """Return whether a trial failed for no fault of its own; one that raised an error of its
-    method did not.
-    """
+    """Return whether a trial failed for no fault of its own, such as an error of its method."""
     return record.status == "failed" and _LOST.search(record.failure) is not None
 
 
 def follows(record: TrialRecord, lost: TrialRecord, search: SearchConfig) -> bool:
-    """Return whether a trial would be another one, or none, if a lost one of its outer fold had not
-    failed.
+    """Return whether a trial would be another one if a lost one of its fold had not failed.
 
     So are those in later batches of a synchronous search; other searches that learn have no fixed
     order.
@@ -50,9 +45,7 @@ def follows(record: TrialRecord, lost: TrialRecord, search: SearchConfig) -> boo
 def valid_records(
     records: Iterable[TrialRecord | PathRecord], search: SearchConfig
 ) -> list[TrialRecord | PathRecord]:
-    """Return the records that a resumed study keeps: of trials that are neither lost nor follow
-    a lost one.
-    """
+    """Return the records that a resumed study keeps: neither lost ones nor their followers."""
     records = list(records)
     lost = [record for record in records if isinstance(record, TrialRecord) and was_lost(record)]
 

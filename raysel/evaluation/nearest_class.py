@@ -1,6 +1,4 @@
-"""Class of the nearest training sample in some best features, in single precision wherever that
-is certain.
-"""
+"""Class of the nearest training sample, in single precision wherever that is certain."""
 
 from __future__ import annotations
 
@@ -34,8 +32,7 @@ def nearest_class(
     order: IntArray,
     n_features: Sequence[int],
 ) -> IntArray:
-    """Most frequent class among the nearest training samples in the best ``n`` features, for each
-    ``n``.
+    """Find the most frequent class among the nearest samples in the best ``n`` features.
 
     Squared distances are computed in single precision with a bound of their error. Where it leaves
     several classes possible, they are computed again in double precision, from the set of the
@@ -109,21 +106,22 @@ def middle(X: FloatArray, features: IntArray) -> FloatArray:
 
 
 def _exact(a: FloatArray, b: FloatArray) -> bool:
-    """Whether single precision rounds no distance: all values are small multiples of one power
-    of two.
-    """
+    """Whether single precision rounds no distance: values are multiples of a power of two."""
     # Below 1 in size: the sum of n terms of at most 4 has 2 * bits digits after the point, of 24 in
     # all.
     factor = 2.0 ** (int(21 - math.log2(a.shape[1])) // 2)
-    parts = (
-        x[rows] * factor for rows in (slice(_FEW), slice(None)) for x in (a, b)
-    )  # most data fail at once
-    return all(np.array_equal(x, x.astype(np.int32)) for x in parts)
+    parts = (a[:_FEW], b[:_FEW], a, b)  # most data fail at once
+    return all(_are_integers(part * factor) for part in parts)
+
+
+def _are_integers(x: FloatArray) -> bool:
+    return np.array_equal(x, x.astype(np.int32))
 
 
 def _rows(X: FloatArray, n_features: Sequence[int], last: FloatArray) -> NDArray[np.float32]:
-    """Features as rows, and after those that each number of features adds one of ``last``;
-    (n_rows, n_samples).
+    """Features as rows, and after those of each number of features one of ``last``.
+
+    Returns (n_rows, n_samples).
     """
     rows = np.empty((X.shape[1] + len(n_features), len(X)), dtype=np.float32)
     for position, (start, stop) in enumerate(pairwise([0, *n_features])):
@@ -139,8 +137,7 @@ def _nearest(
     error_right: NDArray[np.float32],
     n_features: Sequence[int],
 ) -> Iterator[tuple[IntArray, IntArray, tuple[IntArray, IntArray]]]:
-    """Yield for each number of features the training sample of the lowest distance of each test
-    sample.
+    """Yield the nearest training sample of each test sample, for each number of features.
 
     Then the test samples that others may be as near to, and all pairs of a place among these and a
     training sample.

@@ -1,6 +1,4 @@
-"""Nearest-neighbour predictions and class scores for increasing numbers of the best features, in
-one pass.
-"""
+"""Nearest neighbours for increasing numbers of the best features, in one pass."""
 
 from __future__ import annotations
 
@@ -66,8 +64,7 @@ def knn_shares(
     n_features: Sequence[int],
     n_neighbors: int = 1,
 ) -> FloatArray:
-    """Share of each class, or of each label, among the nearest neighbours in the best ``n``
-    features, for each ``n``.
+    """Share of each class, or label, among the nearest neighbours in the best ``n`` features.
 
     `X_train` is (n_train, d), `y_train` (n_train,), `X_test` (n_test, d), `order` (d,); returns
     (len(n_features), n_test, n_classes) or (len(n_features), n_test, n_labels).
@@ -88,9 +85,7 @@ def knn_shares(
 
 
 def set_decides(y_train: LabelArray, n_features: int, n_neighbors: int) -> bool:
-    """Whether `knn_path` predicts the same, to the last bit, for the same set of features in
-    another order.
-    """
+    """Whether `knn_path` predicts the same bits for the same features in another order."""
     return n_neighbors == 1 and y_train.ndim == 1 and n_features <= WIDEST
 
 
@@ -101,8 +96,7 @@ def knn_scores(
     order: IntArray,
     n_features: Sequence[int],
 ) -> FloatArray:
-    """Score each class by the distances to the nearest samples in the best ``n`` features, for each
-    ``n``.
+    """Score each class by the distances to the nearest samples in the best ``n`` features.
 
     The score of a class is the distance to the nearest training sample of another class minus that
     to the nearest of its own; that of a label, the distance to the nearest sample without it minus
@@ -148,18 +142,19 @@ class _Distances(NamedTuple):
     of_train: FloatArray
 
 
+def _pieces(n_features: Sequence[int]) -> Iterator[tuple[int, int, int, bool]]:
+    """Yield the columns that are computed at once, and whether a number of features ends there."""
+    for position, (start, stop) in enumerate(pairwise([0, *n_features])):
+        for first in range(start, stop, WIDEST):
+            yield position, first, min(first + WIDEST, stop), first + WIDEST >= stop
+
+
 def _distances(
     X_train: FloatArray, X_test: FloatArray, order: IntArray, n_features: Sequence[int]
 ) -> Iterator[_Distances]:
-    """Yield the distances of each block of test samples, for each number of features; the arrays
-    are reused.
-    """
+    """Yield the distances of each block of test samples; the arrays are reused."""
     features = order[: n_features[-1]]
-    pieces = [
-        (position, first, min(first + WIDEST, stop), first + WIDEST >= stop)
-        for position, (start, stop) in enumerate(pairwise([0, *n_features]))
-        for first in range(start, stop, WIDEST)
-    ]
+    pieces = list(_pieces(n_features))
     centre = middle(X_train, features)
 
     def part(first: int, stop: int) -> tuple[FloatArray, FloatArray]:
@@ -169,7 +164,9 @@ def _distances(
             -2.0 * b, stop - first, (b * b).sum(1), axis=1
         )
 
-    narrow = [part(first, stop) for _, first, stop, _ in pieces] if n_features[-1] <= WIDEST else []
+    narrow = []
+    if n_features[-1] <= WIDEST:
+        narrow = [part(first, stop) for _, first, stop, _ in pieces]
     block = max(16, _CACHED // len(X_train))
     for first in range(0, len(X_test), block):
         rows = slice(first, first + block)
@@ -197,9 +194,7 @@ def _rooted(nearest: FloatArray, block: _Distances) -> FloatArray:
 
 
 def _votes(block: _Distances, codes: IntArray, n_classes: int, n_neighbors: int) -> FloatArray:
-    """Votes for each class or label in a block of samples, of all that are tied with the last
-    neighbour.
-    """
+    """Votes for each class or label, of all samples that are tied with the last neighbour."""
     distances, rounding = block.squared, (block.of_test, block.of_train)
     rows = np.arange(len(distances))
     nearest = np.argpartition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
@@ -222,8 +217,7 @@ def _votes(block: _Distances, codes: IntArray, n_classes: int, n_neighbors: int)
 
 
 class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
-    """Classifier by the nearest training samples, as ``evaluation.classifier: knn`` scores
-    features.
+    """Classifier by the nearest training samples, as ``evaluation.classifier: knn`` scores.
 
     Unlike scikit-learn's KNeighborsClassifier it breaks ties independently of the order of the
     training samples: all samples at the distance of the last neighbour share the votes that the
@@ -245,8 +239,9 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Keep the training samples. `X` is (n_samples, n_features), `y` (n_samples,) or
-        (n_samples, n_labels).
+        """Keep the training samples.
+
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
         shape = np.asarray(y).shape
         several = len(shape) == 2 and shape[1] > 1
@@ -302,11 +297,9 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
         shares: FloatArray = knn_shares(
             self.samples_, self.labels_, samples, order, sizes, self.n_neighbors
         )[0]
-        return (
-            shares
-            if self.labels_.ndim == 1
-            else [np.stack([1 - share, share], axis=1) for share in shares.T]
-        )
+        if self.labels_.ndim == 1:
+            return shares
+        return [np.stack([1 - share, share], axis=1) for share in shares.T]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,6 +1,4 @@
-"""Search of one outer fold: what is tried next, what is stopped early, and which configuration
-wins.
-"""
+"""Search of one outer fold: what is tried next, what is stopped early, and what wins."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from raysel.core.errors import StudyError, headline
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.lost_trials import was_lost
 from raysel.evaluation.plan import OuterFold, derived_seed
-from raysel.evaluation.records import DECIMALS, ChooseN, TrialRecord
+from raysel.evaluation.records import DECIMALS, ChooseN, FoldTrace, TrialRecord
 from raysel.evaluation.sampler_registry import sampler_class
 from raysel.evaluation.samplers import BatchedProposals, ListSampler, Sampler
 
@@ -74,12 +72,8 @@ class FoldSearch:
         halving: SuccessiveHalving,
         done: Iterable[TrialRecord] = (),
     ) -> None:
-        self._config, self._fold, self._configurations, self._halving = (
-            config,
-            fold,
-            configurations,
-            halving,
-        )
+        self._config, self._fold = config, fold
+        self._configurations, self._halving = configurations, halving
         self._done = {record.id: record for record in done}
         search, space = config.search, config.solver.space
         known = {
@@ -109,17 +103,12 @@ class FoldSearch:
         return self._proposals.exhausted
 
     def next(self) -> TrialRecord | None:
-        """Return an empty record of the next configuration to try; None if none can be proposed
-        now.
-        """
+        """Return an empty record of the next configuration to try; None if there is none now."""
         configuration = self._proposals.next()
         if configuration is None:
             return None
-        return empty_record(
-            configuration,
-            self._fold.name,
-            self._n_before + self._proposals.numbers[configuration.id],
-        )
+        number = self._n_before + self._proposals.numbers[configuration.id]
+        return empty_record(configuration, self._fold.name, number)
 
     def should_continue(self, record: TrialRecord, level: int, score: float) -> bool:
         """Return whether a trial continues at a rung."""
@@ -142,12 +131,8 @@ class FoldSearch:
         return Configuration(record.params, tuple(self._config.solver.space))
 
     def _note(self, record: TrialRecord, number: int) -> None:
-        rule = self._config.evaluation.rule
-        curve = (
-            record.folds[self._fold.name].score_curve(rule)
-            if self._fold.name in record.folds
-            else []
-        )
+        trace = record.folds.get(self._fold.name, FoldTrace())
+        curve = trace.score_curve(self._config.evaluation.rule)
         self._halving.note(record.id, number, curve, ended=record.status in ("finished", "null"))
 
     def _score(self, record: TrialRecord) -> float:
@@ -194,8 +179,9 @@ def select_winner(
     """
     candidates = []
     for record in records:
-        trace = record.folds.get(fold)
-        chosen = trace.choice(rule) if trace is not None and record.status != "stopped" else None
+        if record.status == "stopped":
+            continue
+        chosen = record.folds.get(fold, FoldTrace()).choice(rule)
         if chosen is None:
             continue
         n_position = 0 if rule == "mean" else chosen.position
@@ -204,17 +190,21 @@ def select_winner(
             ((-round(chosen.score, DECIMALS), n_position, complexity), place, record.id, record)
         )
     if not candidates:
-        causes = [headline(record.failure) for record in records if record.failure]
-        if causes:
-            why = f"{len(causes)} failed, the first with {causes[0]!r}"
-            mend = "Change solver.space, or raise search.trial_timeout if that ended them."
-            traces = [record.folds[fold] for record in records if fold in record.folds]
-            if traces and all(trace.error and trace.inner for trace in traces):
-                mend = "Change evaluation.estimator or evaluation.n_features."
-            if any(map(was_lost, records)):
-                mend = "Resume it, or run it again: with fewer trials at once if memory ran short."
-        else:
-            why, mend = "no trial has finished", "Raise search.time_budget."
-        raise StudyError(f"no configuration has a score on {fold}: {why}. {mend}")
+        raise StudyError(_explain_no_score(records, fold))
     best = min(candidates, key=lambda item: item[:3])
     return best[3], sum(item[0] == best[0] for item in candidates)
+
+
+def _explain_no_score(records: Collection[TrialRecord], fold: str) -> str:
+    """Return why no configuration has a score on an outer fold, and what to do."""
+    failed = f"no configuration has a score on {fold}: "
+    causes = [headline(record.failure) for record in records if record.failure]
+    if not causes:
+        return f"{failed}no trial has finished. Raise search.time_budget."
+    mend = "Change solver.space, or raise search.trial_timeout if that ended them."
+    traces = [record.folds[fold] for record in records if fold in record.folds]
+    if traces and all(trace.error and trace.inner for trace in traces):
+        mend = "Change evaluation.estimator or evaluation.n_features."
+    if any(map(was_lost, records)):
+        mend = "Resume it, or run it again: with fewer trials at once if memory ran short."
+    return f"{failed}{len(causes)} failed, the first with {causes[0]!r}. {mend}"

@@ -16,9 +16,7 @@ from raysel.numerics.metrics import Metric
 
 @dataclass(frozen=True)
 class Measured:
-    """Samples with what a metric takes of a model for them, so that it can be computed of some
-    of them.
-    """
+    """Samples with what a metric takes of a model for them, of all or of some."""
 
     metric: Metric
     #: Labels; shape (n_samples,) or (n_samples, n_labels).
@@ -38,8 +36,9 @@ class Measured:
         return int(self.output.shape[1]) if scores else 1
 
     def values(self, rows: IntArray | None = None) -> FloatArray:
-        """Compute the metric of all samples or of some rows, one value for each task; returns
-        (n_tasks,).
+        """Compute the metric of all samples or of some rows, for each task.
+
+        Returns (n_tasks,).
         """
         y, output = (self.y, self.output) if rows is None else (self.y[rows], self.output[rows])
         if self.parts is None:
@@ -59,8 +58,7 @@ class Measured:
 
 
 def _of_task(measure: Metric, name: str, y: LabelArray, output: Any, classes: Any) -> float:
-    """Compute a metric of the samples of one task, of whose own classes alone it is, as if no other
-    task were there.
+    """Compute a metric of one task's samples and classes, as if no other task were there.
 
     `y` is (n_samples,), `output` (n_samples,) or (n_samples, n_classes), `classes` (n_classes,)
     those of all tasks.

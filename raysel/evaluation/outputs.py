@@ -1,6 +1,4 @@
-"""Outputs of a fold's model for its test samples, from which curves are drawn, as compact plain
-data.
-"""
+"""Outputs of a fold's model for its test samples, as compact plain data, for curves."""
 
 from __future__ import annotations
 
@@ -36,33 +34,26 @@ class TestOutputs:
 
     @classmethod
     def of(cls, model: Any, X: Samples, y: LabelArray) -> Self | None:
-        """Compute the outputs of a fitted classifier; None if it has none, or too many to be
-        recorded.
+        """Compute the outputs of a fitted classifier; None if it has none, or too many.
 
         `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
         classes = np.asarray(getattr(model, "classes_", ()))
-        if (
-            not gives_class_scores(model)
-            or not len(y)
-            or len(y) * max(len(classes), 1) > MOST_VALUES
-        ):
+        n_values = len(y) * max(len(classes), 1)
+        if not gives_class_scores(model) or not 0 < n_values <= MOST_VALUES:
             return None
-        one_class = target_of(y).is_one_class
-        if one_class and not np.isin(y, classes).all():
+        if not target_of(y).is_one_class:
+            truth, columns = y, y.shape[1]
+        elif np.isin(y, classes).all():
+            truth = np.searchsorted(classes, y)[:, None]
+            columns = 1 if len(classes) == 2 else len(classes)
+        else:
             return None
-        truth = np.searchsorted(classes, y)[:, None] if one_class else y
-        given = (
-            {"decision_function": decision(model, X)} if hasattr(model, "decision_function") else {}
-        )
-        given |= (
-            {"predict_proba": probabilities(model, X)} if hasattr(model, "predict_proba") else {}
-        )
-        columns = len(classes)
-        if not one_class:
-            columns = y.shape[1]
-        elif columns == 2:
-            columns = 1
+        given: dict[str, FloatArray] = {}
+        if hasattr(model, "decision_function"):
+            given["decision_function"] = decision(model, X)
+        if hasattr(model, "predict_proba"):
+            given["predict_proba"] = probabilities(model, X)
         shaped = {name: _shaped(value, len(y), columns) for name, value in given.items()}
         known = {name: value for name, value in shaped.items() if value is not None}
         return cls(truth.astype(np.float64), known) if known else None
@@ -83,8 +74,9 @@ class TestOutputs:
 
 
 def _shaped(values: FloatArray, n: int, columns: int) -> FloatArray | None:
-    """An output as (n_samples, n_columns), that of two classes as one column; None if it has
-    another shape.
+    """An output as (n_samples, n_columns); None if it has another shape.
+
+    That of two classes is one column.
     """
     values = values.reshape(n, -1)
     if columns == 1 and values.shape[1] == 2:

@@ -28,15 +28,12 @@ def _last_has(name: str) -> Callable[[FeaturePipeline], bool]:
 
 
 def _contiguous(X: Any) -> Any:
-    """A table as an array in C order, in which scikit-learn's sums have the same last bits as
-    those of an array.
-    """
+    """A table as an array in C order, of which sums have the same last bits."""
     return np.ascontiguousarray(np.asarray(X))
 
 
 class FeaturePipeline(TransformerMixin, Pipeline):
-    """Pipeline of a preparation, a scaler, a selector of the best features and a classifier, the
-    model of a study.
+    """Pipeline of preparation, scaler, selector and classifier: the model of a study.
 
     The steps are ``preparation``, if the study has one, ``scaler``, ``selector`` (`RankedSelector`)
     and ``classifier``; without ``selector`` where the method itself classifies by all features
@@ -59,9 +56,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         return pipeline
 
     def _pin(self) -> None:
-        """Let the steps exchange arrays whatever scikit-learn's global output is; `transform`
-        alone makes tables.
-        """
+        """Let the steps exchange arrays, whatever scikit-learn's global output is."""
         for _, step in self.steps:
             if hasattr(step, "set_output"):
                 step.set_output(transform="default")
@@ -88,28 +83,20 @@ class FeaturePipeline(TransformerMixin, Pipeline):
 
     @property
     def method(self) -> Any:
-        """Fitted method of the study, e.g. with ``coef_``; None if the model file was written
-        without it.
-        """
-        return (
-            self.steps[-1][1]
-            if self.selector is None
-            else getattr(self.selector, "estimator_", None)
-        )
+        """Fitted method of the study, e.g. with ``coef_``; None if the file lacks it."""
+        if self.selector is None:
+            return self.steps[-1][1]
+        return getattr(self.selector, "estimator_", None)
 
     def without_method(self) -> Self:
-        """Return a copy without the fitted method, which predicts and transforms alike but
-        cannot be fitted again.
-        """
+        """Return a copy without the fitted method, which cannot be fitted again."""
         if type(self.selector) is not RankedSelector:
             raise ConfigError(
                 "this pipeline classifies by the method itself, which cannot be left out."
             )
         selector = RankedSelector(None, self.selector.n_features_to_select, self.selector.origin)
-        selector.scores_, selector.n_features_in_ = (
-            self.selector.scores_,
-            self.selector.n_features_in_,
-        )
+        selector.scores_ = self.selector.scores_
+        selector.n_features_in_ = self.selector.n_features_in_
         steps = [(name, selector if step is self.selector else step) for name, step in self.steps]
         return type(self).of(steps, vars(self).get("_feature_names", ()))
 
@@ -133,9 +120,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         del self._feature_names
 
     def _array(self, X: ArrayLike | TaskBlocks) -> Any:
-        """Check the columns of a table, and return it as an array; return other samples as they
-        are.
-        """
+        """Check the columns of a table, and return it as an array; other samples as they are."""
         if not has_names(X):
             return X
         validate_data(self, X, reset=False, skip_check_array=True)
@@ -163,9 +148,8 @@ class FeaturePipeline(TransformerMixin, Pipeline):
                 self.selector.origin = None if outputs is None else outputs.origin
             Pipeline(self.steps[1:]).fit(prepared, y, **params)
         names = column_names(X)
-        if names and all(
-            isinstance(name, str) for name in names
-        ):  # scikit-learn ignores other names
+        # scikit-learn ignores other names.
+        if names and all(isinstance(name, str) for name in names):
             self._name(np.array(names, dtype=np.str_))
         return self
 
@@ -201,8 +185,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
 
     @available_if(_last_has("predict"))
     def predict(self, X: ArrayLike | TaskBlocks, **params: Any) -> LabelArray:
-        """Predict by the classifier. `X` is (n_samples, n_features); returns (n_samples,) or
-        (n_samples, n_labels).
+        """Predict by the classifier.
+
+        `X` is (n_samples, n_features); returns (n_samples,) or (n_samples, n_labels).
         """
         predicted: LabelArray = super().predict(self._array(X), **params)
         return predicted

@@ -1,6 +1,4 @@
-"""Folds of a nested cross-validation: every index and every seed, decided once before anything
-is fitted.
-"""
+"""Folds of a nested cross-validation: every index and seed, decided once before any fit."""
 
 from __future__ import annotations
 
@@ -79,9 +77,7 @@ class OuterFold:
 
 
 def name_draws(names: Iterable[str]) -> bool:
-    """Whether names of outer folds are of draws of the training set (``cv.train_per_class``):
-    one in each repeat.
-    """
+    """Whether names of outer folds are of draws of the training set, one in each repeat."""
     each = list(names)
     return bool(each) and all(re.fullmatch(r"repeat\d+_outer0", name) for name in each)
 
@@ -118,8 +114,7 @@ class NestedPlan:
         blocks: Blocks | None = None,
         final: bool = True,
     ) -> NestedPlan:
-        """Draw the folds; ``outer`` and ``inner`` are numbers of folds, or splitters of
-        scikit-learn.
+        """Draw the folds, by numbers of folds or by splitters of scikit-learn.
 
         `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,).
         """
@@ -178,9 +173,7 @@ class NestedPlan:
         return next(fold for fold in self.folds if fold.name == name)
 
     def training_sets(self) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the indices of each inner fold's training and validation samples, outer fold by
-        outer fold.
-        """
+        """Yield training and validation samples of each inner fold, by outer fold."""
         for fold in self.folds:
             for inner in fold.inner:
                 yield inner.train, inner.validation
@@ -194,8 +187,7 @@ class NestedPlan:
                 yield f"{fold.name}'s inner fold {number} validation samples", inner.validation
 
     def lacking(self, y: LabelArray, names: Sequence[str]) -> Iterator[str]:
-        """Describe the labels of an indicator that no sample of a training, validation or test set
-        has.
+        """Describe the labels of an indicator that no sample of a set has.
 
         `y` is (n_samples, n_labels).
         """
@@ -230,9 +222,7 @@ class NestedPlan:
 
     @classmethod
     def read(cls, path: Path) -> NestedPlan:
-        """Read the folds from a file and check them against each other: no sample is on both
-        sides of a split.
-        """
+        """Read the folds from a file, and check them against each other."""
         plan = cls._parsed(path)
         plan.check_splits(f"cv.plan: {path}")
         return plan
@@ -282,9 +272,7 @@ class NestedPlan:
             ) from error
 
     def check_splits(self, origin: str) -> None:
-        """Check that no test or validation sample is in a training set, and that inner folds lie
-        inside outer ones.
-        """
+        """Check that no sample is on both sides, and that inner folds lie inside outer ones."""
 
         def refuse(what: str) -> None:
             raise ConfigError(f"{origin}: {what}")
@@ -341,9 +329,7 @@ class NestedPlan:
 
 
 def _splits(fold: OuterFold) -> Iterator[tuple[IntArray, IntArray, str]]:
-    """Yield training and held-out samples of an outer fold and of its inner folds, each with its
-    name.
-    """
+    """Yield training and held-out samples of an outer fold and of its inner ones, with a name."""
     yield fold.train, fold.test, fold.name
     for number, inner in enumerate(fold.inner):
         yield inner.train, inner.validation, f"{fold.name}, inner fold {number}"

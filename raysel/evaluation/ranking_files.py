@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,14 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 
 #: Formats of a ranking's file, which is ``ranking.<format>``.
 FORMATS = ("csv", "parquet", "json", "npz")
+#: Endings of the files of a mask.
+NPY, NIFTI = ".npy", ".nii.gz"
 
 
 def write_ranking(
     ranking: FeatureRanking, folder: str | Path, formats: Sequence[str] = ("csv", "parquet")
 ) -> tuple[Path, ...]:
-    """Write a ranking as files, e.g. ``ranking.csv`` and ``ranking.parquet``, without loss of
-    digits.
-    """
+    """Write a ranking as files, e.g. ``ranking.csv``, without loss of digits."""
     check_formats(formats)
     return write_table(ranking.to_table(), folder, "ranking", formats)
 
@@ -48,32 +49,30 @@ def write_table(
 
 def check_formats(formats: Sequence[str]) -> None:
     """Check that there are formats, and that all are known."""
-    unknown = [form for form in formats if form not in FORMATS]
-    if unknown or not formats:
-        named = (
-            f"{unknown[0]!r} is not a format of a ranking"
-            if unknown
-            else "no format of the ranking is given"
-        )
-        raise ConfigError(f"{named}; choose from {', '.join(FORMATS)}.")
+    known = ", ".join(FORMATS)
+    if not formats:
+        raise ConfigError(f"no format of the ranking is given; choose from {known}.")
+    for form in formats:
+        if form not in FORMATS:
+            raise ConfigError(f"{form!r} is not a format of a ranking; choose from {known}.")
 
 
 def csv_content(table: pa.Table) -> bytes:
-    r"""Return a table as a CSV file, numbers without loss of digits, texts as `csv_cell` returns
-    them.
-    """
+    r"""Return a table as a CSV file without loss of digits, texts as `csv_cell` returns them."""
     text = io.StringIO(newline="")
     columns = table.to_pydict()
     # A lone carriage return would end a line when it is read, and is quoted in this way only.
-    returns = any(
-        isinstance(value, str) and "\r" in value for values in columns.values() for value in values
-    )
+    returns = any(map(_has_return, chain.from_iterable(columns.values())))
     quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
     # It writes a float as its repr, which reads back exactly.
     writer = csv.writer(text, lineterminator="\n", quoting=quoting)
     writer.writerow(csv_row(table.column_names))
     writer.writerows(map(csv_row, zip(*columns.values(), strict=True)))
     return text.getvalue().encode()
+
+
+def _has_return(value: Any) -> bool:
+    return isinstance(value, str) and "\r" in value
 
 
 def _parquet(table: pa.Table) -> bytes:
@@ -100,9 +99,7 @@ _WRITERS = {"csv": csv_content, "parquet": _parquet, "json": _json, "npz": _npz}
 
 
 def write_manifest(path: str | Path, manifest: Mapping[str, Any]) -> Path:
-    """Write a manifest as canonical JSON: keys sorted, NumPy numbers as plain ones, NaN and
-    infinity as null.
-    """
+    """Write a manifest as canonical JSON: sorted keys, NaN and infinity as null."""
     text = json.dumps(
         _plain(manifest), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False
     )
@@ -121,18 +118,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-NPY, NIFTI = ".npy", ".nii.gz"
-
-
 def selection_mask(ranking: FeatureRanking, layout: Layout) -> BoolArray:
     """Return the mask of the selected features in the shape of a sample."""
     return layout.arranged(ranking.selected)
 
 
 def write_maps(ranking: FeatureRanking, layout: Layout, folder: str | Path) -> tuple[Path, ...]:
-    """Write the scores and the selected features of volumes as NIfTI files with the layout's
-    affine.
-    """
+    """Write scores and selected features of volumes as NIfTI files."""
     scores = layout.arranged(ranking.usable_scores.astype(np.float32))
     maps = {"scores": scores, "selected": selection_mask(ranking, layout)}
     paths = [Path(folder, f"{name}{NIFTI}") for name in maps]
@@ -144,9 +136,7 @@ def write_maps(ranking: FeatureRanking, layout: Layout, folder: str | Path) -> t
 
 
 def mask_content(path: str | Path, mask: BoolArray, affine: FloatArray | None = None) -> bytes:
-    """Return the content of a mask's file, in the format that its name asks for. `affine` is (4,
-    4).
-    """
+    """Return a mask's file in the format that its name asks for. `affine` is (4, 4)."""
     name = Path(path).name
     if name.endswith(NPY):
         file = io.BytesIO()

@@ -1,6 +1,4 @@
-"""Records of trials, paths and refits, and what their scores decide: settings, number of
-features, convergence.
-"""
+"""Records of trials, paths and refits, and what their scores decide."""
 
 from __future__ import annotations
 
@@ -8,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -43,8 +42,7 @@ DECIMALS = 12
 
 
 def choose_setting(scores: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Choose, for each number of features, the setting of the estimator with the best mean over the
-    inner folds.
+    """Choose the estimator's setting with the best mean score for each number of features.
 
     Of equal ones it is the first; one that has no score on an inner fold is not chosen unless none
     has all. ``scores`` has the shape (n_inner, n_settings, n_sizes); returned are the positions of
@@ -56,8 +54,9 @@ def choose_setting(scores: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def scored_numbers(scores: FloatArray) -> list[int]:
-    """Positions of the numbers of features with a score on every inner fold. `scores` is
-    (n_inner, n_sizes).
+    """Positions of the numbers of features with a score on every inner fold.
+
+    `scores` is (n_inner, n_sizes).
     """
     positions: list[int] = np.flatnonzero(~np.isnan(scores).any(axis=0)).tolist()
     return positions
@@ -147,9 +146,7 @@ class InnerTrace:
 
 @dataclass
 class FoldTrace:
-    """Inner fits of one configuration on one outer fold; no test sample of the outer fold is
-    used.
-    """
+    """Inner fits of one configuration on one outer fold, without its test samples."""
 
     #: Whether the solution was proved to be zero on every inner training set; it is scored like any
     #: other.
@@ -164,9 +161,7 @@ class FoldTrace:
     settings: list[dict[str, Any]] = field(default_factory=list)
 
     def choose_setting(self, settings: Sequence[Setting]) -> None:
-        """Choose a setting for each number of features by the inner scores of all, and keep the
-        scores at it.
-        """
+        """Choose a setting for each number of features, and keep the scores at it."""
         rows = np.array([trace.scores for trace in self.inner], dtype=np.float64)
         best, scores = choose_setting(rows)
         kept = scored_numbers(scores)
@@ -174,10 +169,12 @@ class FoldTrace:
         for trace, row in zip(self.inner, scores, strict=True):
             trace.scores = [with_none(row)]
         if not kept:
-            n, setting, reason = next(each for trace in self.inner for each in trace.failures)
+            failures = chain.from_iterable(trace.failures for trace in self.inner)
+            n, setting, reason = next(failures)
+            with_setting = f" ({setting})" if setting else ""
             self.error = (
                 "evaluation.estimator fails with every number of features, with "
-                f"{n}{f' ({setting})' if setting else ''} by {reason}"
+                f"{n}{with_setting} by {reason}"
             )
 
     @property
@@ -189,23 +186,17 @@ class FoldTrace:
 
     @property
     def scored_numbers(self) -> list[int]:
-        """Positions of the numbers of features that have a score on every inner fold; none if a
-        fit failed.
-        """
+        """Positions of the numbers of features with a score on every inner fold."""
         scores = self.last_scores
         return [] if scores is None else scored_numbers(scores)
 
     def choice(self, rule: ChooseN) -> FeatureCount | None:
-        """Return the number of features that a rule chooses at the last iteration; None if a fit
-        failed.
-        """
+        """Return the number of features that a rule chooses; None if a fit failed."""
         scores = self.last_scores
         return None if scores is None else choose_n(scores, rule)
 
     def score(self, rule: ChooseN) -> float | None:
-        """Return the score of the configuration at the last iteration by a rule; None if a fit
-        failed.
-        """
+        """Return the last score of the configuration by a rule; None if a fit failed."""
         chosen = self.choice(rule)
         return None if chosen is None else chosen.score
 
@@ -214,9 +205,7 @@ class FoldTrace:
         return mean_curve([trace.objective for trace in self.inner])
 
     def score_curve(self, rule: ChooseN) -> list[float]:
-        """Return the score of the configuration by iteration, by a rule; one value if scored
-        once.
-        """
+        """Return the score by iteration, by a rule; one value if it is scored once."""
         if self.error:
             return []
         known = [np.array(trace.scores, dtype=np.float64) for trace in self.inner if trace.scores]
@@ -231,8 +220,7 @@ class FoldTrace:
         ]
 
     def score_curves(self) -> list[list[float]]:
-        """Return the mean score over the inner folds by iteration, one curve for each number of
-        features.
+        """Return the mean score by iteration, a curve for each number of features.
 
         That of a number with which the estimator fails is empty.
         """
@@ -328,21 +316,16 @@ class TrialRecord:
 
     def convergence(self) -> Convergence:
         """Count the inner fits that ended and those that met their ``tol``."""
-        return Convergence.of(
-            inner for trace in self.folds.values() if not trace.error for inner in trace.inner
-        )
+        return Convergence.of(chain.from_iterable(trace.inner for trace in self._alive.values()))
 
     @property
     def inferred(self) -> str:
-        """Counts of the inner fits by source, e.g. ``"12 solved, 8 zero"``; empty if all were
-        solved.
-        """
-        counts = Counter(inner.source for trace in self.folds.values() for inner in trace.inner)
-        return (
-            ", ".join(f"{n} {source}" for source, n in counts.most_common())
-            if set(counts) - {"solved"}
-            else ""
-        )
+        """Counts of the inner fits by source, e.g. ``12 solved, 8 zero``, if not all are solved."""
+        inner = chain.from_iterable(trace.inner for trace in self.folds.values())
+        counts = Counter(fit.source for fit in inner)
+        if set(counts) <= {"solved"}:
+            return ""
+        return ", ".join(f"{n} {source}" for source, n in counts.most_common())
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data as the journal holds them; its lists are not copied."""
@@ -355,9 +338,7 @@ class TrialRecord:
 
 @dataclass
 class PathRecord:
-    """Record of a path: all configurations, or those added to the grid since, on one inner
-    training set.
-    """
+    """Record of a path: all configurations, or those added since, on one training set."""
 
     #: Name of the outer fold.
     fold: str
@@ -395,9 +376,7 @@ class PathRecord:
 
 @dataclass
 class RefitRecord:
-    """Record of a refit: an outer fold's winner, fitted on the whole training set and scored
-    once on the test set.
-    """
+    """Record of an outer fold's winner, fitted on the training set and scored once."""
 
     #: Name of the outer fold; the final fold has no test set.
     fold: str
@@ -491,16 +470,12 @@ class RefitRecord:
 
     @property
     def test_score(self) -> float | None:
-        """Test score at ``n_features``, or the mean where ``position`` is None; None for the
-        final fold.
-        """
+        """Test score at ``n_features``, or the mean without a ``position``; None without test."""
         return self._figure(self.test_scores, self.position)
 
     @property
     def training_score(self) -> float | None:
-        """Score on the training set, at the same number of features as `test_score`; None if it
-        was not recorded.
-        """
+        """Score on the training set, as `test_score`; None if it was not recorded."""
         return self._figure(self.training_scores, self.position)
 
     def reported(self, metric: str) -> float | None:
@@ -508,17 +483,13 @@ class RefitRecord:
         return self._figure(self.report.get(metric, []), self.position)
 
     def reference(self, name: str) -> float | None:
-        """Return the test score of a reference at its own number of features; None if it is
-        missing.
-        """
+        """Return the test score of a reference at its own number; None if it is missing."""
         values = self.references.get(name, [])
         position = self.reference_positions.get(name, self.position)
         return values[0] if len(values) == 1 else self._figure(values, position)
 
     def _figure(self, values: Sequence[float | None], position: int | None) -> float | None:
-        """The value at a position, or the mean of those where the estimator does not fail if all
-        are known.
-        """
+        """The value at a position, or the mean where the estimator does not fail."""
         if position is not None:
             return values[position] if values else None
         pairs = zip(values, self.test_scores or values, strict=False)
@@ -532,9 +503,7 @@ class RefitRecord:
         return [i for i, score in enumerate(self.test_scores) if score is not None]
 
     def clear_scores(self, constant: Iterable[int]) -> None:
-        """Set the scores of the features that are constant in all samples to 0, as raysel up to
-        0.2 did not.
-        """
+        """Set the scores of constant features to 0, as raysel up to 0.2 did not."""
         if self.feature_scores is not None:
             for feature in constant:
                 self.feature_scores[feature] = 0.0

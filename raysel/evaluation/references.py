@@ -1,13 +1,12 @@
-"""References on a study's folds: scores of plain rankings and of guesses, and stability under
-permuted labels.
-"""
+"""References on a study's folds: plain rankings, guesses, stability under permuted labels."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, product
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, column_blocks
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.targets import target_of
+from raysel.data.targets import Target, target_of
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
 from raysel.evaluation.confounds import CONFOUNDS, has_confounds, score_confounds
 from raysel.evaluation.guesses import guess_score
@@ -43,41 +42,39 @@ ALL_FEATURES, VARIANCE, F_TEST = RANKINGS = ("all features", "variance", "f_test
 #: samples.
 _SCALING: Final = "scaling"
 
+#: Number of permutations of the labels.
+PERMUTATIONS: Final = 20
+
+#: Largest number of values of a training set that are centred at once.
+_CELLS = 2**22
+
 #: Variances that differ by less, relatively, are equal: only rounding would order the features.
 _EQUAL = 1e-9
 
 
 @dataclass
 class ReferenceScores:
-    """Test scores of references by name, and what the inner folds chose for each: as the fields
-    of `RefitRecord`.
-    """
+    """Test scores of references by name, and what the inner folds chose for each."""
 
     scores: dict[str, list[float | None]] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
     settings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def among(self, scored: Sequence[int], n: int) -> ReferenceScores:
-        """Return what is of the scored numbers of features at their positions among all n, None
-        at the others.
+        """Return what is of the scored numbers at their places among all n.
+
+        At the others it is None.
         """
 
-        def spread(values: Sequence[Any], otherwise: Any) -> list[Any]:
-            by_position = dict(zip(scored, values, strict=False))
-            return [by_position.get(i, otherwise) for i in range(n)]
+        def spread(recorded: Mapping[str, list[Any]], otherwise: Any) -> dict[str, list[Any]]:
+            spread_out = dict(recorded)
+            for name in {VARIANCE, F_TEST} & recorded.keys():
+                at = dict(zip(scored, recorded[name], strict=False))
+                spread_out[name] = [at.get(position, otherwise) for position in range(n)]
+            return spread_out
 
-        by_number = (VARIANCE, F_TEST)
-        return ReferenceScores(
-            {
-                name: spread(values, None) if name in by_number else values
-                for name, values in self.scores.items()
-            },
-            {name: scored[position] for name, position in self.positions.items()},
-            {
-                name: spread(values, {}) if name in by_number else values
-                for name, values in self.settings.items()
-            },
-        )
+        positions = {name: scored[position] for name, position in self.positions.items()}
+        return ReferenceScores(spread(self.scores, None), positions, spread(self.settings, {}))
 
 
 @dataclass(frozen=True)
@@ -107,19 +104,12 @@ def reference_scores(
     """
     result = ReferenceScores()
     parts = _by_task(outer) if evaluation.is_native else [outer]
-    lacks_native = evaluation.is_native and outer.target.kind not in BESIDE_NATIVE
-    if evaluation.references == "chance" or lacks_native:
+    if evaluation.references == "chance":
         pass
     elif not evaluation.is_native:
         _score_rankings(outer, inner, evaluation, result)
-    elif len(parts) > 1:
-        plain = _reference_of_native(evaluation, outer.y_train)
-        result.scores[ALL_FEATURES] = _scored(
-            lambda: [_ranked(ALL_FEATURES, part, plain)[0] for part in parts]
-        )
-    else:
-        plain = _reference_of_native(evaluation, outer.y_train)
-        _score_rankings(outer, inner, plain, result, [ALL_FEATURES])
+    elif outer.target.kind in BESIDE_NATIVE:
+        _score_beside_native(outer, inner, evaluation, result)
     if has_confounds(outer):
         result.scores[CONFOUNDS] = _scored(lambda: [score_confounds(outer, evaluation.metric)])
     measure = metric(evaluation.metric)
@@ -133,18 +123,32 @@ def reference_scores(
     return result
 
 
-def _reference_of_native(evaluation: Evaluation, y: LabelArray) -> Evaluation:
+def _score_beside_native(
+    outer: Split, inner: Iterable[Split], evaluation: Evaluation, result: ReferenceScores
+) -> None:
+    """Score all features beside a method's own predictions; several tasks without inner folds."""
+    plain, parts = _reference_of_native(evaluation, outer.target), _by_task(outer)
+    if len(parts) == 1:
+        _score_rankings(outer, inner, plain, result, [ALL_FEATURES])
+        return
+    result.scores[ALL_FEATURES] = _scored(
+        lambda: [_ranked(ALL_FEATURES, part, plain)[0] for part in parts]
+    )
+
+
+def _reference_of_native(evaluation: Evaluation, target: Target) -> Evaluation:
     """Return the evaluation of all features that stands beside a method's own predictions."""
-    judge = BESIDE_NATIVE[target_of(y).kind]
+    judge = BESIDE_NATIVE[target.kind]
     scalings: list[Setting] = [((_SCALING, "none"),), ((_SCALING, "zscore"),)]
     if not evaluation.unscaled or evaluation.tasks:
         scalings = [()]
+    settings = [(*own, *scaling) for own, scaling in product(judge.settings, scalings)]
     return replace(
         evaluation,
         estimator=judge.name,
         n_neighbors=1,
         params=(),
-        settings=tuple((*own, *scaling) for own in judge.settings for scaling in scalings),
+        settings=tuple(settings),
         tasks=(),
         choose_n="mean",
     )
@@ -157,9 +161,7 @@ def _score_rankings(
     result: ReferenceScores,
     rankings: Sequence[str] = RANKINGS,
 ) -> None:
-    """Choose number of features and setting of each ranking on the inner folds, and score it on
-    the outer one.
-    """
+    """Choose each ranking's number and setting on the inner folds, and score it outside."""
     chooses_n = _chooses_n(evaluation)
     names = list(rankings) if inner_folds_choose(evaluation) else []
     if len(evaluation.settings) == 1 and chooses_n:
@@ -177,7 +179,7 @@ def _score_rankings(
     for name in rankings:
         settings: Sequence[Setting] = evaluation.settings[:1]
         if name in validation:
-            if not all(row for rows in validation[name] for row in rows):
+            if not all(chain.from_iterable(validation[name])):
                 continue
             best, scores = choose_setting(np.array(validation[name], dtype=np.float64))
             if not scored_numbers(scores):
@@ -196,9 +198,7 @@ def _chooses_n(evaluation: Evaluation) -> bool:
 
 
 def inner_folds_choose(evaluation: Evaluation) -> bool:
-    """Whether rankings are scored on the inner folds too, which choose their number of features
-    or their setting.
-    """
+    """Whether inner folds choose the number of features, or the setting, of rankings."""
     return len(evaluation.settings) > 1 or _chooses_n(evaluation)
 
 
@@ -208,10 +208,7 @@ def _scored(compute: Callable[[], Sequence[float | None]]) -> list[float | None]
         warnings.simplefilter("ignore")  # a reference's warnings are none of the method's fit
         try:
             scores = compute()
-        except (
-            ArithmeticError,
-            ValueError,
-        ):  # of the metric: the method's own score is not lost with it
+        except (ArithmeticError, ValueError):  # the method's own score is not lost with it
             return []
     known = [score for score in scores if score is not None]
     return list(scores) if np.isfinite(known).all() else []
@@ -249,17 +246,14 @@ def _scaled(split: Split, settings: Sequence[Setting]) -> tuple[Split, Sequence[
 
 def _variances(X: FloatArray) -> FloatArray:
     """Variance of each feature; none if all that are above 0 are equal."""
-    variances = np.concatenate(
-        [block.var(axis=0) for block in column_blocks(X)]
-    )  # as the method `variance`, whose module would count for every study's numbers
+    # As the method `variance`, whose module would count for every study's numbers.
+    variances = np.concatenate([block.var(axis=0) for block in column_blocks(X)])
     known = variances[variances > _EQUAL * variances.max()]
     return variances if len(known) and np.ptp(known) > _EQUAL * known.max() else np.empty(0)
 
 
 def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
-    """F value of each feature, the mean over the labels of an indicator; 0 for features that are
-    constant.
-    """
+    """F value of each feature, the mean over labels; 0 for features that are constant."""
     target = target_of(y)
     if not target.is_of_classes:
         return f_values(X, [y])[0]
@@ -295,13 +289,6 @@ def _by_task(split: Split) -> list[Split]:
     ]
 
 
-#: Number of permutations of the labels.
-PERMUTATIONS: Final = 20
-
-#: Largest number of values of a training set that are centred at once.
-_CELLS = 2**22
-
-
 def noise_stability(
     X: Samples,
     labels: Sequence[LabelArray],
@@ -309,8 +296,7 @@ def noise_stability(
     preparation: Preparation | None = None,
     y: LabelArray | None = None,
 ) -> FloatArray:
-    """Return the stability at every N of the F-test's rankings over the training sets, for each
-    labelling.
+    """Return the stability at every N of the F-test's rankings, for each labelling.
 
     A preparation is fitted to each training set, with the labels `y` as they are. Shape
     (n_labellings, n_features).
@@ -325,10 +311,8 @@ def noise_stability(
         outputs = None
         if preparation is not None:
             fitted = clone(preparation)
-            X_train, outputs = (
-                fitted.fit_transform(X_train, None if y is None else y[train]),
-                fitted.outputs,
-            )
+            X_train = fitted.fit_transform(X_train, None if y is None else y[train])
+            outputs = fitted.outputs
         values, constant = f_values(X_train, [y[train] for y in labels]), constant_features(X_train)
         scores = np.array(
             [usable_scores(row, constant, outputs, scale="squared") for row in values]
@@ -344,12 +328,10 @@ def noise_stability(
 
 
 def _of_stored(X: StoredSamples, labels: Sequence[LabelArray]) -> FloatArray:
-    """F values as of `f_values`, for all labellings by one pass over samples that stay in their
-    file.
-    """
+    """F values as of `f_values`, by one pass over samples that stay in their file."""
     total, mean = X.summary.variance * len(X), X.summary.mean
     columns = [target_of(y).columns(y) for y in labels]
-    coded = [_coded(column) for each in columns for column in each]
+    coded = [_coded(column) for column in chain.from_iterable(columns)]
     stops = np.cumsum([sizes.size or 1 for _, sizes in coded])
     sums = np.zeros((stops[-1], X.shape[1]))
     for positions, block in X.row_blocks():
@@ -357,15 +339,20 @@ def _of_stored(X: StoredSamples, labels: Sequence[LabelArray]) -> FloatArray:
         sums += np.vstack(
             [part == names[:, None] if names.size else part for part, names in parts]
         ) @ (block - mean)
-    found = iter(
-        (
-            _f_of_classes(of_column, sizes, total)
-            if sizes.size
-            else _f_of_product(of_column[0], values, total)
-        )
-        for of_column, (values, sizes) in zip(np.split(sums, stops[:-1]), coded, strict=True)
+    found = (
+        _f_of_sums(of_column, each, total)
+        for of_column, each in zip(np.split(sums, stops[:-1]), coded, strict=True)
     )
     return np.array([np.mean([next(found) for _ in each], axis=0) for each in columns])
+
+
+def _f_of_sums(
+    sums: FloatArray, coded: tuple[LabelArray, FloatArray], total: FloatArray
+) -> FloatArray:
+    values, sizes = coded
+    if sizes.size:
+        return _f_of_classes(sums, sizes, total)
+    return _f_of_product(sums[0], values, total)
 
 
 def f_values(X: Samples, labels: Sequence[LabelArray]) -> FloatArray:
@@ -377,13 +364,11 @@ def f_values(X: Samples, labels: Sequence[LabelArray]) -> FloatArray:
     """
     if isinstance(X, StoredSamples):
         return _of_stored(X, labels)
-    return np.hstack(
-        [
-            _of_columns(block[:, columns], [y[rows] for y in labels])
-            for rows, _, block in parts_of(X)
-            for columns in _slices(*block.shape)
-        ]
-    )
+    found: list[FloatArray] = []
+    for rows, _, block in parts_of(X):
+        own = [y[rows] for y in labels]
+        found += [_of_columns(block[:, columns], own) for columns in _slices(*block.shape)]
+    return np.hstack(found)
 
 
 def _slices(n: int, d: int) -> Iterator[slice]:
@@ -413,9 +398,7 @@ def _mean_f(centred: FloatArray, total: FloatArray, columns: Sequence[LabelArray
 
 
 def _coded(column: LabelArray) -> tuple[LabelArray, FloatArray]:
-    """Numbers of the classes and their sizes; of a quantity its deviations from the mean, and no
-    sizes.
-    """
+    """Numbers of the classes and their sizes; of a quantity its deviations, and no sizes."""
     if not target_of(column).is_of_classes:
         return column - column.mean(), np.empty(0)
     names, codes, sizes = np.unique(column, return_inverse=True, return_counts=True)

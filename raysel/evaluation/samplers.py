@@ -1,6 +1,4 @@
-"""Samplers, which propose the configurations of one outer fold from the trials of that fold
-alone; one is Optuna's.
-"""
+"""Samplers, which propose the configurations of one outer fold by the trials of that fold."""
 
 from __future__ import annotations
 
@@ -103,12 +101,8 @@ class BatchedProposals:
         known: Mapping[str, float],
         batch_size: int | None,
     ) -> None:
-        self._sampler, self._total, self._searched, self._batch_size = (
-            sampler,
-            total,
-            searched,
-            batch_size,
-        )
+        self._sampler, self._total = sampler, total
+        self._searched, self._batch_size = searched, batch_size
         self._known = dict(known)
         self._asked: list[str] = []
         self._told: set[int] = set()
@@ -151,25 +145,22 @@ class BatchedProposals:
 
     def _tell_due(self) -> None:
         """Tell the sampler the scores that are due, in the order of the proposals."""
-        size = self._batch_size
-        while True:
-            if size is None:
-                due = [
-                    n
-                    for n, id_ in enumerate(self._asked)
-                    if n not in self._told and id_ in self._known
-                ]
-            else:
-                batch = range(len(self._told), min(len(self._told) + size, self._total))
-                complete = batch.stop <= len(self._asked) and all(
-                    self._asked[n] in self._known for n in batch
-                )
-                due = list(batch) if complete else []
-            if not due:
-                return
+        while due := self._due():
             for n in due:
                 self._sampler.tell(n, self._known[self._asked[n]])
             self._told.update(due)
+
+    def _due(self) -> list[int]:
+        """Numbers of the proposals whose scores the sampler may be told: whole batches, if any."""
+        size, n_told = self._batch_size, len(self._told)
+        if size is None:
+            untold = (n for n in range(len(self._asked)) if n not in self._told)
+            return [n for n in untold if self._asked[n] in self._known]
+        batch = range(n_told, min(n_told + size, self._total))
+        is_asked = batch.stop <= len(self._asked)
+        if is_asked and all(self._asked[n] in self._known for n in batch):
+            return list(batch)
+        return []
 
 
 class TPESampler(Sampler):

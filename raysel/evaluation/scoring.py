@@ -69,29 +69,21 @@ class Evaluation:
 
     @property
     def is_native(self) -> bool:
-        """Whether the method's own predictions are scored, and no estimator is fitted to the
-        best features.
-        """
+        """Whether the method's own predictions are scored, by no other estimator."""
         return self.estimator == NATIVE
 
     @property
     def every_iteration(self) -> bool:
-        """Whether each iteration is scored; others than k-NN are too slow for it and score the
-        last one only.
-        """
+        """Whether each iteration is scored; others than k-NN are too slow for it."""
         return self.judge.every_iteration and not self.stored
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the scores: ``n10``, ``n20``, ..., or the tasks for ``native``; empty if
-        there is one score.
-        """
+        """Names of the scores: ``n10``, ``n20``, ..., or the tasks for ``native``."""
         return self.tasks if self.is_native else tuple(f"n{n}" for n in self.n_features)
 
     def with_numbers(self, positions: Sequence[int]) -> Evaluation:
-        """Return the settings with some of the numbers of features, by their positions;
-        ``native`` has none.
-        """
+        """Return the settings with some of the numbers of features, by position."""
         if self.is_native:
             return self
         return replace(self, n_features=tuple(self.n_features[i] for i in positions))

@@ -45,8 +45,7 @@ def usable_scores(
     *,
     scale: str,
 ) -> FloatArray:
-    """Return a method's scores of the features, 0 for those that are constant in the unscaled
-    training samples.
+    """Return a method's scores of the features, 0 for those constant before scaling.
 
     No method may decide this by itself: rows of unit length make a constant feature vary with the
     norm of the row, and a projection leaves it the score that rounding gives. All records of scores
@@ -60,9 +59,7 @@ def usable_scores(
 
 
 def score_scale(method: Any) -> str:
-    """Return the scale of scores, ``Capabilities.score_scale``; those of another package's
-    method are as F values.
-    """
+    """Return the scale of a method's scores; those of other packages are as F values."""
     scale: str = getattr(method, "score_scale", "squared")
     return scale
 
@@ -97,9 +94,7 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
 
     @property
     def ranking_(self) -> IntArray:
-        """Rank of each feature, 1 for the largest score; of equal scores the lower index comes
-        first.
-        """
+        """Rank of each feature, 1 for the largest score; of equal ones the lower index first."""
         return ranks(self.scores_)
 
     def _get_support_mask(self) -> BoolArray:
@@ -201,8 +196,9 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
         n_features_to_select: int | None,
         outputs: Outputs | None = None,
     ) -> Self:
-        """Make the selector of a method that is fitted already. `scores` are its
-        `usable_scores`, (n_features,).
+        """Make the selector of a fitted method.
+
+        `scores` are its `usable_scores`, (n_features,).
         """
         selector = cls(
             clone(fitted), n_features_to_select, None if outputs is None else outputs.origin
@@ -231,11 +227,9 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
                 f"{type(fitted).__name__} gives no feature scores; use a method that ranks"
                 " features."
             )
-        values = (
-            X
-            if isinstance(X, TaskBlocks)
-            else check_array(X, dtype=np.float64, ensure_all_finite=False)
-        )
+        values: Any = X
+        if not isinstance(X, TaskBlocks):
+            values = check_array(X, dtype=np.float64, ensure_all_finite=False)
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if hasattr(fitted, "feature_names_in_"):
@@ -264,18 +258,15 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
 
 def _method_has(name: str) -> Callable[[RankedClassifier], bool]:
     def has(model: RankedClassifier) -> bool:
-        getattr(
-            getattr(model, "estimator_", model.estimator), name
-        )  # AttributeError names the missing method
+        fitted = getattr(model, "estimator_", model.estimator)
+        getattr(fitted, name)  # AttributeError names the missing method
         return True
 
     return has
 
 
 class RankedClassifier(RankedSelector):
-    """Classifier that predicts by a method with all features, and whose ``transform`` selects
-    the best ones.
-    """
+    """Classifier by a method with all features, whose ``transform`` selects the best ones."""
 
     @property
     def classes_(self) -> LabelArray:
@@ -285,8 +276,9 @@ class RankedClassifier(RankedSelector):
 
     @available_if(_method_has("predict"))
     def predict(self, X: ArrayLike | TaskBlocks) -> LabelArray:
-        """Predict by the method. `X` is (n_samples, n_features); returns (n_samples,) or
-        (n_samples, n_labels).
+        """Predict by the method.
+
+        `X` is (n_samples, n_features); returns (n_samples,) or (n_samples, n_labels).
         """
         check_is_fitted(self)
         predicted: LabelArray = self.estimator_.predict(as_samples(X))
@@ -294,8 +286,9 @@ class RankedClassifier(RankedSelector):
 
     @available_if(_method_has("predict_proba"))
     def predict_proba(self, X: ArrayLike | TaskBlocks) -> FloatArray:
-        """Compute class probabilities by the method. `X` is (n_samples, n_features); returns
-        (n_samples, n_classes).
+        """Compute class probabilities by the method.
+
+        `X` is (n_samples, n_features); returns (n_samples, n_classes).
         """
         check_is_fitted(self)
         probabilities: FloatArray = self.estimator_.predict_proba(as_samples(X))

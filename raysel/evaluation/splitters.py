@@ -25,8 +25,7 @@ def split(
 def draw_per_class(
     y: LabelArray, train_per_class: int, *, groups: LabelArray | None, random_state: int
 ) -> tuple[IntArray, IntArray]:
-    """Draw a training set with a fixed number of samples of each class; the other samples are the
-    test set.
+    """Draw a training set with as many samples of each class; the others are the test set.
 
     `y` and `groups` are (n_samples,).
     """

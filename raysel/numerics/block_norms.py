@@ -139,7 +139,9 @@ class ModalityNorm(BlockNorm):
         parts = [
             np.arange(a, a + width) for a, width in zip(self._starts, self.widths, strict=True)
         ]
-        return ((np.full_like(columns, j), columns) for j in range(shape[0]) for columns in parts)
+        for j in range(shape[0]):
+            for columns in parts:
+                yield np.full_like(columns, j), columns
 
     def spread(self, factors: FloatArray) -> FloatArray:
         """Repeat each modality's factor over its columns, shape (n_classes, n_features)."""

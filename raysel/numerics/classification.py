@@ -23,8 +23,7 @@ def distinct_classes(y: ArrayLike) -> tuple[LabelArray, IntArray]:
 
 
 def distance_differences(nearest: FloatArray) -> FloatArray:
-    """Score of each class: distance to the nearest sample of another class minus that to the
-    nearest of its own.
+    """Score each class: distance to another class minus that to its own.
 
         s_r(x) = min_(q != r) d_q(x) - d_r(x)
 
@@ -48,8 +47,7 @@ def gives_class_scores(model: Any) -> bool:
 
 
 def class_scores(model: Any, X: Any, n_classes: int) -> FloatArray:
-    """Score the classes or labels by a classifier's ``decision_function``, else its
-    ``predict_proba``.
+    """Score the classes or labels by ``decision_function``, else by ``predict_proba``.
 
     `X` is (n_samples, n_features); returns (n_samples, n_classes).
     """

@@ -1,5 +1,4 @@
-"""Scatter matrices of labelled sample sets, and trace ratio problems that share one ratio, by
-Newton's method.
+"""Scatter matrices of labelled sample sets, and trace ratio problems that share one ratio.
 
 With X centred (n x D), S_t = X'X/n and S_b = sum_k n_k/n m_k m_k' (m_k: the mean of class k). An
 orthonormal basis Q of range(S_t) turns them into S_t = diag(total) and S_b = H H' with one column a
@@ -72,9 +71,7 @@ class ScatterRange:
 
     @property
     def within_trace(self) -> float:
-        """Trace of the within-class scatter, tr(S_t) - tr(S_b), at least what rounding may leave
-        of 0.
-        """
+        """Trace of the within-class scatter, at least what rounding may leave of 0."""
         whole = self.total.sum()
         return float(max(EPS * whole, whole - (self.between**2).sum()))
 
@@ -86,17 +83,16 @@ class ScatterRange:
         return centred.T @ (self.basis @ V) if self.dual else self.basis @ V
 
     def embed(self, centred: FloatArray, V: FloatArray) -> FloatArray:
-        """Project the same samples: X Q V, shape (n, d); the dual form does not read the
-        features.
-        """
+        """Project the same samples: X Q V, (n, d); the dual form reads no feature."""
         if self.dual:
             return self.basis @ ((len(self.basis) * self.total)[:, None] * V)
         return centred @ (self.basis @ V)
 
 
 def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRange:
-    """Reduce a labelled sample set to the range of its total scatter. `X` is (n, D), `codes`
-    (n,).
+    """Reduce a labelled sample set to the range of its total scatter.
+
+    `X` is (n, D), `codes` (n,).
     """
     n = len(X)
     mean, centred = centre(X)
@@ -113,25 +109,22 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
         check_finite=False,
         overwrite_a=True,
     )
-    values, vectors = (
-        values[len(values) - most :][::-1],
-        np.ascontiguousarray(vectors[:, len(values) - most :][:, ::-1]),
-    )
+    kept = slice(len(values) - most, None)
+    vectors = np.ascontiguousarray(vectors[:, kept][:, ::-1])
+    values = values[kept][::-1]
     # Here the means may still be n eps off.
     floor = rank_cut(np.sqrt(np.abs(values[:1])), centred.shape, n * float(np.linalg.norm(offset)))
     if (values > np.maximum(RESOLVED * values[:1], floor**2)).all():
-        basis = vectors / np.sqrt(values) if dual else vectors
-        between = (
-            (vectors.T @ membership) * np.sqrt(values)[:, None]
-            if dual
-            else vectors.T @ (centred.T @ membership)
-        )
         varying = most
+        if dual:
+            basis = vectors / np.sqrt(values)
+            between = (vectors.T @ membership) * np.sqrt(values)[:, None]
+        else:
+            basis, between = vectors, vectors.T @ (centred.T @ membership)
     else:
         dual = False
-        centred -= centred.mean(
-            axis=0
-        )  # the rounding of a mean far from 0 may exceed that of its differences
+        # The rounding of a mean far from 0 may exceed that of its differences.
+        centred -= centred.mean(axis=0)
         left, singular, basis = thin_svd(centred, offset)
         values, between = singular**2, singular[:, None] * (left.T @ membership)
         varying = most if len(values) >= most else equilibrated_rank(centred, offset, len(values))
@@ -232,9 +225,8 @@ class Scatters:
         for _ in range(8):
             middle = (low + high) / 2
             low, high = (middle, high) if exceeding(middle) else (low, middle)
-        shift = (
-            2 * high - low
-        )  # not so close that rounding errors of the largest eigenvalue hide the others
+        # Not so close that rounding errors of the largest eigenvalue hide the others.
+        shift = 2 * high - low
         weighted = H / (shift + diagonal)[:, None]
         factor = scipy.linalg.cho_factor(np.eye(H.shape[1]) - inner(shift), check_finite=False)
 
@@ -324,8 +316,7 @@ class Scatters:
 
 
 def shrunken(between: FloatArray, total: FloatArray, shrinkage: float = 0.0) -> Scatters:
-    """Scatters with a shrunken within-class scatter: B = S_b, T = S_b + (1 - s) S_w + s tr(S_w)/r
-    I.
+    """Shrink the within-class scatter: B = S_b, T = S_b + (1 - s) S_w + s tr(S_w)/r I.
 
     Here S_b = H H' and S_w = diag(total) - S_b.
 
@@ -352,8 +343,9 @@ def shared_ratio(
 def maximize_trace_ratio(
     problems: Sequence[Scatters], sizes: Sequence[int], weights: FloatArray
 ) -> Iterator[tuple[float, list[FloatArray]]]:
-    """Maximise the common ratio by Newton's method on F from x = 0; the ratio never falls and
-    converges quadratically.
+    """Maximise the common ratio by Newton's method from x = 0.
+
+    The ratio never falls, and converges quadratically.
 
     Where every problem has enough directions with B = T the ratio is 1, and one step attains it.
     The iterator has no end: the caller stops.

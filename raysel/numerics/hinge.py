@@ -1,4 +1,4 @@
-"""The hinge loss of several two-class problems, its proximal step, and its dual variables.
+"""The hinge loss, and norms of blocks of coefficients, with their proximal steps.
 
 Each row is one problem. Scores m and signs y in {-1, 1} have the shape (c, n): c problems, n
 samples. The loss is ``sum_ij (1 - y_ij m_ij)_+``.
@@ -12,8 +12,9 @@ from raysel.core.arrays import FloatArray
 
 
 def hinge_loss(margins: FloatArray, signs: FloatArray) -> FloatArray:
-    """Hinge loss of each problem, ``sum_i (1 - y_i m_i)_+``. `margins` and `signs` are (c, n);
-    returns (c,).
+    """Hinge loss of each problem, ``sum_i (1 - y_i m_i)_+``.
+
+    `margins` and `signs` are (c, n); returns (c,).
     """
     losses = 1.0 - signs * margins
     return np.maximum(losses, 0.0, out=losses).sum(axis=1)

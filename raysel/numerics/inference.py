@@ -45,9 +45,7 @@ def check_share(name: str, value: float, example: float = 0.95) -> None:
 
 
 def _run_scores(scores: ArrayLike, ratio: float) -> FloatArray:
-    """Scores of the runs of a resampling, with the ratio of its numbers of samples, as far as
-    they can be used.
-    """
+    """Check scores of the runs of a resampling and the ratio of its numbers of samples."""
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1 or not len(values):
         raise DataError(f"the scores have shape {values.shape}; give one number a run.")
@@ -65,8 +63,7 @@ def draws_interval(
     *,
     limits: tuple[float, float] = (-np.inf, np.inf),
 ) -> MeanInterval:
-    """Compute Student's interval of a mean score over independent draws of the training set from
-    one pool.
+    """Compute Student's interval of a mean score over independent draws of the training set.
 
     `scores` is (n_draws,).
     """
@@ -103,8 +100,7 @@ def sample_interval(
     n_repeats: int = 1,
     limits: tuple[float, float] = (-np.inf, np.inf),
 ) -> MeanInterval:
-    r"""Compute the interval of a mean score over the folds of a cross-validation, by the spread
-    over test samples.
+    r"""Compute the interval of a mean score over folds, by the spread over test samples.
 
     With J folds of scores s_j, and p_(ju) the jackknife pseudo-values of the g_j test samples, or
     groups, of fold j, the variance of a fold's score is
@@ -149,8 +145,7 @@ def sample_interval(
 def _over_samples(
     values: FloatArray, ratio: float, pseudo_values: Sequence[ArrayLike], n_repeats: int
 ) -> tuple[float, float, float]:
-    """Mean of the folds' values, its standard error by the pseudo-values, and the degrees of
-    freedom.
+    """Mean of the folds' values, its standard error by samples, and the degrees of freedom.
 
     The error is 0 where all samples have the same value.
     """
@@ -193,9 +188,7 @@ class TTest:
 
 @dataclass(frozen=True, kw_only=True)
 class PairedComparison:
-    """Differences of two methods' scores over the same runs, with a plain and a corrected
-    t-test.
-    """
+    """Differences of two methods' scores over runs, with a plain and a corrected t-test."""
 
     #: Score of the method minus that of the reference, in each run; shape (n_runs,).
     differences: FloatArray
@@ -254,12 +247,10 @@ def paired_comparison(
     reason = ""
     if n_runs == 1:
         reason = "one run says nothing about the spread of the difference"
+    elif not differences.any():
+        reason = "the difference is 0 in all runs"
     elif np.ptp(differences) <= _ROUNDING:
-        reason = (
-            "the difference is 0 in all runs"
-            if not differences.any()
-            else "the difference is equal in all runs"
-        )
+        reason = "the difference is equal in all runs"
     sd = float(differences.std(ddof=1)) if n_runs > 1 else float("nan")
 
     def test(factor: float) -> TTest:
@@ -288,8 +279,7 @@ def sample_test(
     n_repeats: int = 1,
     largest: float = np.inf,
 ) -> TTest | None:
-    """Test the mean difference of scores over folds to what scores the same whatever the samples
-    are.
+    """Test the mean difference of scores to what scores the same whatever the samples are.
 
     Such a difference varies with the samples as the score does, whose pseudo-values are given:
     error and degrees of freedom are those of `sample_interval`. None where there is one fold, or
@@ -348,8 +338,9 @@ _DECIMALS = 12
 
 @dataclass(frozen=True, kw_only=True)
 class RankComparison:
-    """Mean ranks of methods over data sets, with Friedman's and Nemenyi's tests; of two methods
-    the sign test.
+    """Mean ranks of methods over data sets, with the tests of Friedman and Nemenyi.
+
+    Of two methods the test is the sign test.
     """
 
     #: Rank of each method on each data set, 1 for the highest score; ties share their mean rank;
@@ -379,8 +370,9 @@ class RankComparison:
 
     @property
     def groups(self) -> list[tuple[int, ...]]:
-        """Largest sets of methods of which no two differ by more than the critical difference,
-        best first.
+        """Largest sets of methods of which no two differ by the critical difference.
+
+        The best are first.
         """
         if self.reason:
             return []
@@ -438,8 +430,9 @@ def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankCompar
 
 
 def sign_test(scores: ArrayLike, alpha: float = 0.05) -> tuple[float, float]:
-    """Return the exact two-sided p value of the sign test of two methods, and the critical
-    difference of mean ranks.
+    """Return the exact p value of the sign test of two methods, and the critical difference.
+
+    The p value is two-sided, the difference one of mean ranks.
 
     Data sets on which the two tie are left out. The critical difference is the largest difference
     of mean ranks that the test does not reject at level alpha, with so many ties.

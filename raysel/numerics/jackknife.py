@@ -52,9 +52,7 @@ def pseudo_values(
 
 
 def most_units(n_columns: int) -> int:
-    """Return the number of units that are left out one by one, of a score that is computed of
-    some columns.
-    """
+    """Return how many units are left out one by one, of a score of some columns."""
     return min(max(_MOST_COLUMNS // n_columns, _LEAST_UNITS), MOST_UNITS)
 
 

@@ -1,6 +1,4 @@
-"""Least squares on one-hot targets or quantities: the reduced training set, its solutions,
-low-rank coefficients.
-"""
+"""Least squares on one-hot targets or quantities: reduced training sets and solutions."""
 
 from __future__ import annotations
 
@@ -51,9 +49,7 @@ def standardised(y: ArrayLike) -> tuple[QuantityScale, FloatArray]:
 
 @dataclass(frozen=True, kw_only=True)
 class LeastSquaresData:
-    """A training set reduced for least squares: ``||P X - Y||^2 + residual`` is the loss of any
-    coefficients P.
-    """
+    """A training set, reduced: ``||P X - Y||^2 + residual`` is the loss of coefficients P."""
 
     #: Centred features divided by ``scale``, n_rows = min(n_samples, n_features); shape
     #: (n_features, n_rows).
@@ -77,9 +73,7 @@ class LeastSquaresData:
 
     @cached_property
     def kept(self) -> dict[str, tuple[Any, Any]]:
-        """What a solver keeps here for its next parameters, by name: what it depends on, and
-        itself.
-        """
+        """Results that a solver keeps, by name: what each depends on, and the result itself."""
         return {}
 
     @cached_property
@@ -111,8 +105,7 @@ class LeastSquaresData:
         return float(largest)
 
     def coefficient_unit(self) -> float:
-        """Typical size of the coefficients of X as stored, ``penalty_unit(0) / penalty_unit(1)``; 1
-        where both are 0.
+        """Typical size of the coefficients of X as stored; 1 where none has a size.
 
         Where the same feature attains both it is half of the length of that feature's least-squares
         coefficients.
@@ -167,8 +160,7 @@ def least_squares_data(
 
 
 def _of_blocks(X: RowBlocks, classes: Any, targets: FloatArray) -> LeastSquaresData:
-    """Reduce samples by the R of a QR decomposition of [1, X - s, Y], to which a block of rows
-    after another is added.
+    """Reduce samples by the R of a QR decomposition of [1, X - s, Y], block by block.
 
     Without its first row and column R is that of the centred samples and targets. The shift s, the
     mean of the first block, keeps the digits of features that vary little beside their mean. The

@@ -79,15 +79,13 @@ def rank_cut(
 
 
 def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int) -> int:
-    """Rank of the matrix with every feature scaled to unit norm, so that small features count like
-    large ones.
+    """Rank with every feature scaled to unit norm, so that small ones count alike.
 
     `centred` is (n, D), `offset` (D,).
     """
     largest = np.abs(centred).max(axis=0)
-    norm = largest * np.linalg.norm(
-        centred / np.where(largest > 0, largest, 1.0), axis=0
-    )  # squares may underflow
+    # Squares may underflow.
+    norm = largest * np.linalg.norm(centred / np.where(largest > 0, largest, 1.0), axis=0)
     scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
     if np.count_nonzero(scale) <= rank:
         return rank
@@ -101,7 +99,9 @@ def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int
         int(np.count_nonzero(singular > rank_cut(singular[:1], scaled.shape, reach)))
         for reach in (0.0, float(np.linalg.norm(moved)))
     )
-    return max(rank, most if most in {least, rank} else len(thin_svd(scaled, moved)[1]))
+    if most not in {least, rank}:
+        most = len(thin_svd(scaled, moved)[1])
+    return max(rank, most)
 
 
 def mode_product(arrays: FloatArray, A: FloatArray, mode: int) -> FloatArray:
@@ -126,9 +126,7 @@ def kronecker(factors: Iterable[FloatArray]) -> FloatArray:
 def projected(
     arrays: FloatArray, factors: Sequence[FloatArray], but: int | None = None
 ) -> FloatArray:
-    """Project all axes of several arrays, one matrix (m_q, k_q) each, all but one if it is
-    named.
-    """
+    """Project all axes of several arrays by a matrix each, all but one if it is named."""
     for mode, A in enumerate(factors):
         if mode != but:
             arrays = mode_product(arrays, A, mode)

@@ -1,5 +1,4 @@
-"""Ranks, agreement of rankings, stability and redundancy of selections, and bounds on falsely
-selected features.
+"""Ranks, agreement of rankings, stability of selections, and bounds on false selections.
 
 Bounds on the expected number of falsely selected features of complementary-pairs stability
 selection.
@@ -68,8 +67,7 @@ def selection_ranks(scores: FloatArray) -> FloatArray:
 
 
 def top_selected(ranks: FloatArray, n_scored: IntArray, n_selected: int) -> BoolArray:
-    """Mask of the features that have a score and a rank of at most ``n_selected``, for each
-    ranking.
+    """Mask of the features with a score and one of the ``n_selected`` best ranks, by ranking.
 
     `ranks` is (n_rankings, d), `n_scored` (n_rankings,); returns (n_rankings, d).
     """
@@ -77,8 +75,7 @@ def top_selected(ranks: FloatArray, n_scored: IntArray, n_selected: int) -> Bool
 
 
 def consensus_ranks(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
-    """Median rank of each feature in several rankings, where one without a score counts as the last
-    of all.
+    """Median rank of each feature; one without a score counts as the last of all.
 
     `ranks` is (n_rankings, d), `n_scored` (n_rankings,); returns (d,).
     """
@@ -86,8 +83,7 @@ def consensus_ranks(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
 
 
 def consensus_places(ranks: FloatArray, n_scored: IntArray) -> IntArray:
-    """Place of each feature in the consensus of several rankings, from 1; equal features share a
-    place.
+    """Place of each feature in the consensus, from 1; equal features share a place.
 
     The order is that of `consensus_ranks`, then that of the mean of the same ranks. Simulation
     chose the rule: ``experiments/claims/consensus``.
@@ -110,8 +106,7 @@ _LEAST, _MOST = 1e-6, 1 - 1e-9  # range in which p is sought
 
 
 def rank_biased_overlap(first: ArrayLike, second: ArrayLike, p: float) -> float:
-    r"""Rank-biased overlap of two rankings, extrapolated beyond their ends, after Webber, Moffat &
-    Zobel.
+    r"""Rank-biased overlap of two rankings, extrapolated beyond their ends.
 
     With X_d the number of features among the first d of both, s the length of the shorter ranking
     and l that of the longer one (equation 32 of the source below):
@@ -129,9 +124,8 @@ def rank_biased_overlap(first: ArrayLike, second: ArrayLike, p: float) -> float:
     check_share("p", p, 0.9)
     if not len(short):
         return float("nan")
-    depth = np.zeros(
-        max(short.max(), long.max()) + 1, dtype=np.int64
-    )  # from which a feature is in both; 0: never
+    # Depth from which a feature is in both; 0: never.
+    depth = np.zeros(max(short.max(), long.max()) + 1, dtype=np.int64)
     depth[short] = np.arange(1, len(short) + 1)
     both = np.where(depth[long] > 0, np.maximum(depth[long], np.arange(1, len(long) + 1)), 0)
     common = np.cumsum(np.bincount(both[both > 0], minlength=len(long) + 1))[1:]
@@ -231,16 +225,13 @@ def nogueira_stability(selections: ArrayLike) -> Stability:
 
 
 def stability_at_every_n(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
-    """`nogueira_stability` of the N best features with a score of each ranking, for N from 1 to
-    d; NaN as there.
-    """
+    """`nogueira_stability` of the N best features with a score, for N from 1 to d."""
     n_sets, d = ranks.shape
     if n_sets == 1:
         return np.full(d, np.nan)
     scored = ranks <= n_scored[:, None]
-    in_order = np.sort(np.where(scored, ranks, d + 1), axis=0).astype(
-        np.int64
-    )  # behind the last N: never selected
+    # Without a score: behind the last N, never selected.
+    in_order = np.sort(np.where(scored, ranks, d + 1), axis=0).astype(np.int64)
     # The j-th ranking to select a feature adds 1 to its count and 2j - 1 to the square of its
     # count.
     added = np.repeat(2.0 * np.arange(1, n_sets + 1) - 1, d)
@@ -321,9 +312,7 @@ _ROUNDING = 1e-6
 
 
 def threshold_on_grid(threshold: float, n_pairs: int) -> float:
-    """Round a threshold up to the next value that a share of the 2B halves can have, which selects
-    the same features.
-    """
+    """Round a threshold up to the next share of 2B halves, which selects the same features."""
     if not 0.5 < threshold <= 1:
         raise ConfigError(
             f"threshold={threshold} must be above 0.5 and at most 1, because there is no bound for"
@@ -338,8 +327,7 @@ def simple_bound(q: float, p: int, threshold: float) -> float:
 
 
 def unimodal_bound(q: float, p: int, threshold: float, n_pairs: int) -> float | None:
-    r"""Bound on the expected number of false selections by Theorem 2, which assumes unimodal
-    distributions.
+    r"""Bound the expected number of false selections by Theorem 2, of unimodal distributions.
 
     .. math:: C(\tau, B) = \frac{1}{2 (2 \tau - 1 - 1 / (2 B))} \text{ if } \tau \le 3/4, \quad
               \frac{4 (1 - \tau + 1 / (2 B))}{1 + 1 / B} \text{ if } \tau > 3/4

@@ -14,8 +14,7 @@ from raysel.core.errors import DataError
 def out_of_sample_r2(
     y_true: FloatArray, y_pred: FloatArray, mean: FloatArray | None = None
 ) -> float:
-    """R2 against the mean of the training samples: 0 for who predicts it, below 0 for who does
-    worse.
+    """R2 against the mean of the training samples, which has 0.
 
         1 - sum_i (y_i - p_i)^2 / sum_i (y_i - m)^2,   m the mean over the training samples
 
@@ -46,16 +45,12 @@ def neg_mae(y_true: FloatArray, y_pred: FloatArray) -> float:
 
 
 def pearson(y_true: FloatArray, y_pred: FloatArray) -> float:
-    """Pearson's correlation of quantity and prediction; 0 where one of both is constant; the
-    mean over several.
-    """
+    """Pearson's correlation of quantity and prediction, 0 of constants; the mean over several."""
     return _mean_correlation(y_true, y_pred, lambda column: column)
 
 
 def spearman(y_true: FloatArray, y_pred: FloatArray) -> float:
-    """Spearman's correlation of quantity and prediction; 0 where one of both is constant; the
-    mean over several.
-    """
+    """Spearman's correlation of quantity and prediction, 0 of constants; the mean of several."""
     return _mean_correlation(y_true, y_pred, rankdata)
 
 

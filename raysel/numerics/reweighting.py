@@ -1,5 +1,4 @@
-"""The smoothed l2,p penalty on blocks of coefficients, and iterations of quadratic functions that
-touch a penalty.
+"""The smoothed l2,p penalty on blocks of coefficients, and iterations that touch it.
 
 The penalty ``sum_b (s_b + zeta)^(p/2)``, with ``s_b`` a block's energy (sum of squares), is concave
 in ``s`` for ``0 < p <= 2``; its tangent at the present ``s`` is a ridge penalty with the weights
@@ -104,9 +103,7 @@ def l2p_penalty(energy: FloatArray, p: float, zeta: float) -> float:
 
 
 def l2p_weights(energy: FloatArray, p: float, zeta: float) -> FloatArray:
-    """Weights ``(p/2) (energy + zeta)^(p/2 - 1)`` of the ridge penalty that is tangent to the
-    l2,p penalty.
-    """
+    """Weights ``(p/2) (energy + zeta)^(p/2 - 1)`` of the ridge penalty that is tangent to it."""
     return (p / 2) * (energy + zeta) ** (p / 2 - 1)
 
 
@@ -137,9 +134,8 @@ def weighted_ridge_with_dual(
     kernel = first.T @ first
     for block in _blocks(width, len(X)):
         scaled = X[block] * scale[block, None]
-        blas.dsyrk(
-            1.0, scaled.T, beta=1.0, c=kernel.T, lower=1, overwrite_c=1
-        )  # the triangle that is read below
+        # The triangle that is read below.
+        blas.dsyrk(1.0, scaled.T, beta=1.0, c=kernel.T, lower=1, overwrite_c=1)
     kernel.flat[:: len(kernel) + 1] += alpha
     _, dual, info = lapack.dposv(kernel.T, Y.T, lower=1, overwrite_a=1)
     if info:
@@ -154,9 +150,7 @@ def weighted_ridge_with_dual(
 
 
 def _blocks(width: int, n_features: int) -> Iterator[slice]:
-    """Yield the blocks of features after the first, whose weighted copies are held one at a
-    time.
-    """
+    """Yield the blocks of features after the first, whose copies are held one at a time."""
     yield from (slice(start, start + width) for start in range(width, n_features, width))
 
 

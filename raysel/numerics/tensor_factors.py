@@ -36,9 +36,7 @@ class TensorSamples:
     inside: BoolArray | None = None
 
     def features(self, P: FloatArray) -> FloatArray:
-        """Values of the features among those of all cells; (c, m_1, .., m_N), or without a mask
-        as they are.
-        """
+        """Values of the features among all cells; without a mask the cells as they are."""
         return P if self.inside is None else P.reshape(len(P), -1)[:, self.inside]
 
     def cells(self, values: FloatArray) -> FloatArray:
@@ -71,9 +69,7 @@ def tensor_samples(
 
 
 def largest_rank(shape: Sequence[int]) -> int:
-    """Smallest product of all sides but one: from this rank on every tensor of the shape has
-    such factors.
-    """
+    """Smallest product of all sides but one, from which every tensor has such factors."""
     return math.prod(shape) // max(shape)
 
 
@@ -93,9 +89,7 @@ def composed(factors: Sequence[FloatArray]) -> FloatArray:
 
 
 def with_first(start: Sequence[FloatArray], side: int) -> list[FloatArray]:
-    """Factors of all modes from those of all but the first, which is solved for first and so
-    begins as zeros.
-    """
+    """Factors of all modes from those of all but the first, which begins as zeros."""
     c, _, k = start[0].shape
     return [np.zeros((c, side, k)), *start]
 
@@ -126,9 +120,8 @@ def _replaced(
     Khatri-Rao product.
     """
     if len(factors) == 2:
-        basis = orthonormal(
-            factors[1 - mode]
-        )  # completed where columns are dependent: any basis is a factor
+        # Completed where columns are dependent: any basis is a factor.
+        basis = orthonormal(factors[1 - mode])
         return [best(basis), basis] if mode == 0 else [basis, best(basis)]
     unit = [_unit_columns(A) for A in factors]
     Z = khatri_rao(unit[:mode] + unit[mode + 1 :])
