@@ -62,10 +62,10 @@ class AuditScores(Display):
         colours = (drawing.OUTLINE, drawing.BLUE, drawing.OUTLINE, drawing.BLUE)
         singles: list[Sequence[float]] = [(), self.folds, self.careless_permuted]
         singles.append(self.honest_permuted)
-        rows = zip(colours, singles, self.means, strict=True)
-        for row, (colour, values, mean) in enumerate(rows):
+        rows = zip(colours, "ooDD", singles, self.means, strict=True)
+        for row, (colour, marker, values, mean) in enumerate(rows):
             ax.plot(values, [row] * len(values), "|", color=colour, markersize=9, alpha=0.6)
-            ax.plot([mean], [row], "o" if row < 2 else "D", color=colour, markersize=7)
+            ax.plot([mean], [row], marker, color=colour, markersize=7)
         if self.interval is not None:
             ax.hlines(1, *self.interval, color=drawing.BLUE, linewidth=2)
         if self.chance is not None:

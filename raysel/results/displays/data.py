@@ -213,8 +213,7 @@ class MeanImage(Display):
 
     @property
     def caption(self) -> str:
-        caption = f"{self.what}, before scaling."
-        return f"{caption} {self.plane.about}." if self.plane.about else caption
+        return f"{self.what}, before scaling. {self.plane.about}".rstrip()
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]

@@ -301,8 +301,10 @@ def _find_more_fonts(figure: Figure) -> list[str]:
     """Find installed fonts with letters of the figure that the default font lacks."""
     texts = [text.get_text() for text in figure.findobj(Text) if isinstance(text, Text)]
     letters = {letter for letter in "".join(texts) if not letter.isascii()}
+    if not letters:
+        return []
     default = font_manager.findfont(font_manager.FontProperties())
-    missing = letters - _read_letters(default) if letters else letters
+    missing = letters - _read_letters(default)
     if not missing:
         return []
     families: list[str] = []

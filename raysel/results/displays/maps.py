@@ -54,6 +54,7 @@ class Plane:
     axes: tuple[str, str]
     titles: tuple[tuple[float, float, str], ...] = ()
     ticks: tuple[Ticks, Ticks] | None = None
+    #: What is left out, as a sentence.
     about: str = ""
     largest: tuple[float, float] = _LARGEST
 
@@ -138,14 +139,17 @@ def _slices(
     in_space, along, axes = layout.affine is not None, layout.slice_axis, layout.axes()
     labels = layout.axis_labels()
     others = [axis for axis in range(3) if axis != along]
-    down, right = others[::-1] if in_space else others
+    down, right = others
+    if in_space:
+        down, right = right, down
     cells = np.arange(features.size).reshape(features.shape)
     volume = np.stack([cells, features]).transpose(0, along + 1, down + 1, right + 1)
-    weights = weights if in_space else None
-    chosen = _chosen(volume[1], weights)
     rows, columns = _extent(volume[1], 1), _extent(volume[1], 2)
     if in_space:
         rows = rows[::-1]
+    else:
+        weights = None
+    chosen = _chosen(volume[1], weights)
     n, height, width = len(chosen), len(rows), len(columns)
 
     def scale(across: int) -> float:
@@ -164,7 +168,7 @@ def _slices(
     about = ""
     if n < volume.shape[1]:
         which = "evenly spread" if weights is None else "those with the highest scores"
-        about = f"{n} of the {volume.shape[1]} slices along {axes[along]} are shown, {which}"
+        about = f"{n} of the {volume.shape[1]} slices along {axes[along]} are shown, {which}."
     titles = tuple(
         (left + (width - 1) / 2, top - 0.5, layout.slice_label(along, i))
         for (top, left), i in zip(corners, chosen, strict=True)
@@ -234,11 +238,13 @@ class ScoreMap(RankingPanel):
 
     @property
     def caption(self) -> str:
-        constant = " Hatched: constant." if self.ranking.constant.any() else ""
-        return (
-            f"Scores of the features{self._of} in {self.ranking.source}{self._over};"
-            f" {self._outlined}. Cells without colour have no score.{constant}{self._about}"
-        )
+        sentences = [
+            f"Scores of the features{self._of} in {self.ranking.source}{self._over};",
+            f"{self._outlined}. Cells without colour have no score.",
+        ]
+        if self.ranking.constant.any():
+            sentences.append("Hatched: constant.")
+        return " ".join(filter(None, [*sentences, self.plane.about]))
 
     @property
     def _outlined(self) -> str:
@@ -250,10 +256,6 @@ class ScoreMap(RankingPanel):
     @property
     def _over(self) -> str:
         return f" over the {self.image}" if self.background is not None else ""
-
-    @property
-    def _about(self) -> str:
-        return f" {self.plane.about}." if self.plane.about else ""
 
     def frame(self) -> pd.DataFrame:
         ranking = self.ranking
@@ -304,10 +306,11 @@ class SelectionMap(ScoreMap):
     @property
     def caption(self) -> str:
         ranking = self.ranking
-        return (
+        sentence = (
             f"Number of the {ranking.n_folds} outer folds that select each feature{self._of} among"
-            f" their best {ranking.n_selected}{self._over}; {self._outlined}.{self._about}"
+            f" their best {ranking.n_selected}{self._over}; {self._outlined}."
         )
+        return f"{sentence} {self.plane.about}".rstrip()
 
     def draw(self, ax: Axes) -> None:
         ranking = self.ranking

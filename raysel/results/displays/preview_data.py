@@ -181,23 +181,27 @@ def _make_parts(
     shape = f"{' x '.join(map(str, layout.shape))} {_describe_reading(layout, order)}"
     for what, samples in _samples(X, members, len(views), share):
         arrays = [layout.arranged(values, outside=float(X.min())) for _, values in samples]
-        lead = f"{what}: {shape}"
+        lead = f"{whose}{what}: {shape}"
         for view in views:
             images = np.stack([array[view.cells] for array in arrays])
             step = max(1, int(np.ceil(np.sqrt(images[0].size / _MOST_CELLS))))
-            images = images[:, ::step, ::step]
-            thinned = f", 1 of {step} rows and columns" if step > 1 else ""
-            masked = " or outside the mask" if in_space else ""
-            greys = f"black = {images.min():.4g}{masked}, white = {images.max():.4g}"
+            images, axes = images[:, ::step, ::step], view.axes
+            about = [lead]
+            if step > 1:
+                about.append(f"1 of {step} rows and columns")
+            black, white = f"black = {images.min():.4g}", f"white = {images.max():.4g}"
+            if in_space:
+                black += " or outside the mask"
+                images, axes = images.swapaxes(1, 2), axes[::-1]
             yield Images(
-                about=f"{whose}{lead}{thinned}, {greys}{view.what}",
+                about=f"{', '.join([*about, black, white])}{view.what}",
                 captions=[name for name, _ in samples],
-                images=images.swapaxes(1, 2) if in_space else images,
-                axes=view.axes[::-1] if in_space else view.axes,
+                images=images,
+                axes=axes,
                 step=step,
                 upwards=in_space,
             )
-            lead = "the same"
+            lead = f"{whose}the same"
 
 
 def _describe_reading(layout: Layout, order: str | None) -> str:
@@ -277,7 +281,7 @@ def _columns(
         about=f"{whose}{shown}, each over its own range {ends}{rest}",
         names=[names[place] for place in drawn],
         quantiles=np.quantile(values, _QUARTILES, axis=0).T,
-        means=np.array(means).T if means else np.empty((n, 0)),
+        means=np.reshape(means, (len(classes), n)).T,
         classes=classes,
     )
 

@@ -111,7 +111,7 @@ class RankingFigure(StudyDisplay):
             hatched = "; hatched: constant" if ranking.constant.any() else ""
             sentences.append(f"Outlined: the best features of {ranking.source}{grey}{hatched}.")
         abouts = [panel.plane.about for panel in maps]
-        sentences += [f"{about}." for about in dict.fromkeys(abouts) if about]
+        sentences += [about for about in dict.fromkeys(abouts) if about]
         return " ".join(sentences)
 
     @property
@@ -141,7 +141,9 @@ class RankingFigure(StudyDisplay):
     def _make_panels(
         self, task: str, columns: slice, block: Layout, number: str
     ) -> Iterator[Display]:
-        ranking = self._restrict_to(task, columns) if task else self.ranking
+        ranking = self.ranking
+        if task:
+            ranking = self._restrict_to(task, columns)
         largest = _LARGEST if len(self.layout.blocks()) <= _FEW_TASKS else _SMALL
         if plane := make_plane(block, ranking.usable_scores, largest):
             image = self.background
@@ -152,7 +154,8 @@ class RankingFigure(StudyDisplay):
             yield SelectionMap(*given, f"selection-map{number}", "")
         else:
             bars = ScoreBars(ranking, task, f"bars{number}", f"bars{number}")
-            bars = bars.for_report() if task else bars
+            if task:
+                bars = bars.for_report()
             yield bars
             if ranking.n_scored:
                 yield FoldRankBars(ranking, task, f"fold-ranks{number}", most=bars.most)
@@ -190,7 +193,9 @@ class RankingFigure(StudyDisplay):
 
 
 def _stability_of_halves(ranking: FeatureRanking, facts: Facts) -> tuple[str, str] | None:
-    halves = facts.agreement.halves if facts.agreement else None
+    if facts.agreement is None:
+        return None
+    halves = facts.agreement.halves
     if halves is None or halves.top != ranking.n_selected:
         return None
     return f"stability {halves.stability:.2f}", f"{halves.n_pairs} pairs of disjoint halves"

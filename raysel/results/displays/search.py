@@ -240,14 +240,14 @@ class SearchSurface(StudyDisplay):
         drawing.add_colour_bar(ax, image, f"validation {self.metric}")
         dark = best < shown.min() + 0.6 * np.ptp(shown)
         won = {place: sum(one.n_winners for one in group) for place, group in cells.items()}
-        if written := len(columns) <= 12 and len(rows) <= 14:
+        if len(columns) <= 12 and len(rows) <= 14:
             _write_scores(ax, best, won, dark)
+            notes = ["outlined: final model", "won: outer folds that it wins"]
         else:
             _dot_winners(ax, won, dark)
+            notes = ["outlined: final model", "dot: wins an outer fold"]
         _frame_cells(ax, cells, best)
         self._label_grid(ax, columns, rows)
-        notes = ["outlined: final model"]
-        notes.append("won: outer folds that it wins" if written else "dot: wins an outer fold")
         if any(np.isnan(best[place]) for place in cells):
             notes.append("crossed: failed")
         ax.set_title("   \u00b7   ".join(notes), fontsize=8.5, loc="left", color="0.25")

@@ -195,8 +195,9 @@ def render_page(page: Page) -> str:
 
 def _finalized(value: Any) -> Any:
     """Make a text printable; markup is left as it is."""
-    is_text = isinstance(value, str) and not hasattr(value, "__html__")
-    return printable(value) if is_text else value
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return printable(value)
+    return value
 
 
 def named(place: str | Path) -> str:

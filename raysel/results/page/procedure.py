@@ -194,8 +194,12 @@ def _failures(result: StudyResult) -> list[str]:
 def convergence(result: StudyResult) -> Section:
     """Return the section on the objective of the configurations by iteration."""
     sentence, drawn = texts.convergence(result.facts), pictures(result, "convergence")
-    sentences = [f"{sentence}."] if sentence else []
+    sentences = []
+    if sentence:
+        sentences.append(f"{sentence}.")
     if not drawn:
         sentences.append("The method records its objective at the end of a fit only, or has none.")
-    blocks: list[Block] = [Text(sentences)] if sentences else []
-    return Section("convergence", "Convergence", [*blocks, *drawn])
+    blocks: list[Block] = [*drawn]
+    if sentences:
+        blocks.insert(0, Text(sentences))
+    return Section("convergence", "Convergence", blocks)

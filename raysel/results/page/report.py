@@ -113,8 +113,9 @@ def cite(result: StudyResult) -> Section:
         f" hyperparameters chosen by nested cross-validation (seed {study.config['seed']})."
         f" {' '.join(sentences)} {texts.short_verdict(facts)}"
     )
-    cited = papers(solver_class(name)) if name in OWN else ""
-    paragraphs = [text, f"Method: {cited}"] if cited else [text]
+    paragraphs = [text]
+    if name in OWN and (cited := papers(solver_class(name))):
+        paragraphs.append(f"Method: {cited}")
     again: Block = Text(["A search that its time budget ended cannot be repeated exactly."], "note")
     if command:
         how = "To run the study again, with the configuration and the folds of its directory,"

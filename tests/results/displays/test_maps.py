@@ -49,14 +49,14 @@ def test_the_slices_with_the_highest_scores_are_shown():
     expected = sorted(np.argsort(-best)[:12])
     plane = make_plane(layout, scores)
     assert slices(plane) == [f"k = {k}" for k in expected]
-    assert plane.about == "12 of the 40 slices along k are shown, those with the highest scores"
+    assert plane.about == "12 of the 40 slices along k are shown, those with the highest scores."
     one = np.where(layout.coordinates()["k"] == 7, scores, 0)
     assert slices(make_plane(layout, one)) == ["k = 7"]
     assert len(slices(make_plane(layout, 0 * scores))) == 1
     # Of arrays whose axes are not those of space slices that are spread evenly.
     plane = make_plane(Tensor((40, 50, 46)), np.arange(40 * 50 * 46.0))
     assert slices(plane) == [f"axis0 = {k}" for k in np.linspace(0, 39, 16).round().astype(int)]
-    assert plane.about == "16 of the 40 slices along axis0 are shown, evenly spread"
+    assert plane.about == "16 of the 40 slices along axis0 are shown, evenly spread."
 
 
 @pytest.mark.parametrize(("shape", "along"), [((6, 7, 3), 2), ((3, 6, 7), 0), ((6, 7, 8), 0)])
