@@ -54,6 +54,7 @@ PRIVATE = {
 ASK_Y = {
     "base/adapter.py": "labels as a user gives them to an estimator",
     "base/classifiers.py": "labels as a user gives them to an estimator",
+    "base/label_codes.py": "labels as a user gives them to an estimator",
     "base/importance.py": "labels as a user gives them to an estimator",
     "base/task_samples.py": "labels as a user gives them to an estimator",
     "evaluation/neighbours.py": "labels as a user gives them to an estimator",

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import DataError
-from raysel.data.targets import target_of
 
 
 def fit_to_labels(estimator: Any, X: Any, y: LabelArray) -> Any:
@@ -36,7 +35,7 @@ def may_want_codes(estimator: Any, y: LabelArray) -> bool:
     """Return whether the labels are not 0 to k - 1 and a part of the estimator is a classifier,
     or has no tags.
     """
-    if not target_of(np.asarray(y)).is_one_class:
+    if np.ndim(y) != 1 or y.dtype.kind == "f":
         return False
     if type_of_target(y) not in ("binary", "multiclass"):
         return False

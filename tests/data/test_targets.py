@@ -13,6 +13,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
 from raysel.data.loading import load_dataset, save_dataset
 from raysel.data.targets import Quantities, target_from_json, target_of
+from raysel.numerics.metrics import metric
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(RNG.normal(size=(30, 3)), columns=list("abc")).assign(
@@ -127,3 +128,49 @@ def test_a_file_of_an_unknown_target_is_refused(tmp_path):
     pq.write_table(table.replace_schema_metadata(changed), tmp_path / "a.parquet")
     with pytest.raises(DataError, match="'ranks' must be classes, labels or quantities"):
         load_dataset(tmp_path / "a.parquet")
+
+
+#: y of each target as it is stored, with groups of three samples.
+STORED = {
+    "classes": np.repeat([3, 7, 5], 20),
+    "names": np.repeat(["a", "b"], 30),
+    "labels": np.stack([np.arange(60) % k == 0 for k in (2, 3, 5)], axis=1).astype(np.int64),
+    "quantity": np.random.default_rng(1).normal(size=60),
+    "quantities": np.random.default_rng(2).normal(size=(60, 2)),
+}
+GROUPS = np.arange(60) // 3
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_what_holds_of_every_target(name):
+    y = STORED[name]
+    target = target_of(y)
+    again, note = target.convert(target.to_array(y), "data", "y", is_asked=True)
+    np.testing.assert_array_equal(again, y)
+    assert note is None
+    for groups in (None, GROUPS):
+        pairs = target.folds(y, 3, groups=groups, random_state=0, where="cv.outer")
+        tests = [test for _, test in pairs]
+        assert sorted(np.concatenate(tests)) == list(range(60))
+        for train, test in pairs:
+            assert sorted([*train, *test]) == list(range(60))
+            assert groups is None or not set(groups[train]) & set(groups[test])
+        first, second = target.halves(y, groups=groups, random_state=0)
+        assert not set(first) & set(second)
+    codes = target.codes(y)
+    for i, j in [(0, 1), (0, 30), (5, 59), (20, 40)]:
+        assert (codes[i] == codes[j]) == np.array_equal(y[i], y[j])
+    assert len(target.counts(y)) in (0, target.count(y))
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_no_guess_is_better_than_knowing_y(name):
+    y = STORED[name]
+    target = target_of(y)
+    measure = metric(target.default_metric)
+    known, nothing = target.known(y), np.zeros((60, 1))
+    best = measure(y, target.ideal(measure, y), known)
+    assert best == measure.range[1]
+    for guess in target.guesses(measure):
+        model = target.constant(guess, measure, y).fit(nothing, y)
+        assert measure(y, measure.output(model, nothing, y), known) < best

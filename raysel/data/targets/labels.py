@@ -49,8 +49,8 @@ class Labels(Target):
         return y.ndim == 2
 
     def holds(self, y: LabelArray) -> bool:
-        """Return whether y is columns of whole numbers, or of what an estimator refuses."""
-        return y.ndim == 2 and y.dtype.kind != "f"
+        """Return whether y is columns of whole numbers."""
+        return y.ndim == 2 and y.dtype.kind in "biu"
 
     def convert(
         self, y: LabelArray, where: str, what: str, *, is_asked: bool
@@ -132,8 +132,8 @@ class Labels(Target):
 
     def few(self, y: LabelArray, n: int) -> IntArray:
         """Choose the first n samples with each label, and without it."""
-        kinds = [column == value for column in y.T for value in (0, 1)]
-        return np.unique(np.concatenate([np.flatnonzero(kind)[:n] for kind in kinds]))
+        columns = [*y.T, *(1 - y.T)]
+        return np.unique(np.concatenate([np.flatnonzero(column)[:n] for column in columns]))
 
     def undefined(self, y: LabelArray, rows: IntArray, names: LabelArray) -> str:
         """Say which label all or none of some samples have."""

@@ -20,7 +20,7 @@ from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
 from raysel.run.api import prepare_study
 from raysel.study.inspection.leaks import refuse_leaks
-from raysel.study.inspection.remarks import data_remarks
+from raysel.study.inspection.remarks import constant_remarks, data_remarks
 
 WINE = load_dataset("wine")
 REAL = ["ORL", "UMIST", "USPS", "PIE_68x42_32x32", "LSP_sift_128x85", "ORL_28x23", "AR100_32x32"]
@@ -80,7 +80,7 @@ def test_no_false_alarm_on_the_data_of_scikit_learn(name, order):
     data = Dataset(data.X[rows], data.y[rows], data.layout, name, feature_names=data.feature_names)
     refuse_leaks(data)
     kinds = {"digits": ["constant"], "iris": ["equal to another"]}.get(name, [])
-    remarks = data_remarks(data)
+    remarks = [*data_remarks(data), *constant_remarks(data)]
     assert len(remarks) == len(kinds)
     assert all(kind in remark for kind, remark in zip(kinds, remarks, strict=True))
 
