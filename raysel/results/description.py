@@ -1,6 +1,4 @@
-"""Description of what is asked: the data as understood, kept as a preview, and the method with
-its settings.
-"""
+"""Description of what is asked: the data as understood, and the method with its settings."""
 
 from __future__ import annotations
 
@@ -44,6 +42,23 @@ _LEFT_OUT = {
     "exclude_labels": "labels",
     "classes": "all classes but",
     "only": "all modalities but",
+}
+#: Scalings that learn nothing from samples.
+_NOT_FITTED = ("none", "row_unit")
+_FITTED = "fitted on the training samples of each fold"
+_IN_BATCHES = (
+    "no: the file is read in batches, by all workers, whose machines need it at the same path"
+)
+#: What ``evaluation.references`` leaves, where it is not true.
+_FEWER_REFERENCES = {
+    False: "none (evaluation.references: false)",
+    "chance": "chance alone (evaluation.references: chance)",
+}
+#: Domains of parameters between two ends.
+_RANGES = {
+    "uniform": "any value from {} to {}",
+    "loguniform": "any value from {} to {} on a log scale",
+    "randint": "whole numbers from {} to {}",
 }
 
 
@@ -119,7 +134,7 @@ def _range(blocks: Sequence[FloatArray]) -> tuple[float, float, float]:
 
 
 def _known_range(summary: Summary, columns: slice) -> tuple[float, float, float]:
-    """Smallest, mean and largest value of some features of which the statistics are known."""
+    """Smallest, mean and largest value of features of which the statistics are known."""
     return (
         float(summary.smallest[columns].min()),
         float(summary.mean[columns].mean()),
@@ -138,38 +153,19 @@ def data_facts(
     d = len(feature_names) - layout.n_beside
     beside, feature_names = feature_names[d:], feature_names[:d]
     if preview:
-        if preview.label is not None:
-            yield "label", quoted(preview.label)
-        if preview.quantities:
-            yield (
-                "quantity" if len(preview.quantities) == 1 else "quantities",
-                format_quantities(preview),
-            )
-        else:
-            yield "labels" if preview.is_multilabel else "classes", format_classes(preview)
-        if preview.n_groups is not None:
-            yield "groups", _format_groups(preview, groups)
+        yield from _describe_labels(preview, groups)
     first = ", ".join(quoted(name) for name in feature_names[:_FIRST_NAMES])
-    yield (
-        "features",
-        f"{d}: {first}{f', ... {quoted(feature_names[-1])}' if d > _FIRST_NAMES else ''}",
-    )
+    if d > _FIRST_NAMES:
+        first += f", ... {quoted(feature_names[-1])}"
+    yield "features", f"{d}: {first}"
     if beside:
         yield "confounds", f"{len(beside)}, which are no features: {listed(map(quoted, beside))}"
-    yield (
-        "layout",
-        layout.describe(dataset.get("order") or "C", preview.n_by_task if preview else ()),
-    )
+    n_by_task = preview.n_by_task if preview else ()
+    yield "layout", layout.describe(dataset.get("order") or "C", n_by_task)
     if preview and preview.values:
         yield "values", values_of_features(preview)
     if dataset.get("in_memory") is False:
-        yield (
-            "in memory",
-            (
-                "no: the file is read in batches, by all workers, whose machines need it at the"
-                " same path"
-            ),
-        )
+        yield "in memory", _IN_BATCHES
     if left := list(_left_out(dataset)):
         yield "left out", "; ".join(left)
     for note in other_notes(preview.notes if preview else ()):
@@ -185,14 +181,25 @@ def _quantities(data: Dataset) -> list[tuple[str, float, float, float, float]]:
     ]
 
 
+def _describe_labels(preview: Preview, groups: str | None) -> Iterator[tuple[str, str]]:
+    """Describe what is predicted, and the groups of samples."""
+    if preview.label is not None:
+        yield "label", quoted(preview.label)
+    if preview.quantities:
+        name = "quantity" if len(preview.quantities) == 1 else "quantities"
+        yield name, format_quantities(preview)
+    else:
+        yield "labels" if preview.is_multilabel else "classes", format_classes(preview)
+    if preview.n_groups is not None:
+        yield "groups", _format_groups(preview, groups)
+
+
 def format_quantities(preview: Preview) -> str:
     """Return range, mean and standard deviation of the quantities."""
-    several = len(preview.quantities) > 1
-    shown = [
-        f"{f'{quoted(name)} ' if several else ''}{low:.4g} to {high:.4g}, mean {mean:.4g}, SD"
-        f" {sd:.3g}"
-        for name, low, mean, high, sd in preview.quantities
-    ]
+    shown = []
+    for name, low, mean, high, sd in preview.quantities:
+        described = f"{low:.4g} to {high:.4g}, mean {mean:.4g}, SD {sd:.3g}"
+        shown.append(f"{quoted(name)} {described}" if len(preview.quantities) > 1 else described)
     return _list_names(shown)
 
 
@@ -204,21 +211,18 @@ def format_classes(preview: Preview) -> str:
             by_task.setdefault(name.partition(SEPARATOR)[0], []).append(count)
         shown = [f"{task} {len(sizes)} ({_each(sizes)})" for task, sizes in by_task.items()]
         return f"{len(preview.classes)}: {_list_names(shown)}"
-    pairs = list(zip(preview.classes, preview.counts, strict=True))
-    equal = len(set(preview.counts)) == 1
-    named = [quoted(name) if equal else f"{quoted(name)} ({count})" for name, count in pairs]
-    without = (
-        f"; {counted(preview.n_unlabelled, 'sample')} without any label"
-        if preview.n_unlabelled
-        else ""
-    )
-    return f"{len(named)}, {_each(preview.counts)}: {_list_names(named)}{without}"
+    named = [quoted(name) for name in preview.classes]
+    if len(set(preview.counts)) > 1:
+        pairs = zip(named, preview.counts, strict=True)
+        named = [f"{name} ({count})" for name, count in pairs]
+    described = f"{len(named)}, {_each(preview.counts)}: {_list_names(named)}"
+    if preview.n_unlabelled:
+        return f"{described}; {counted(preview.n_unlabelled, 'sample')} without any label"
+    return described
 
 
 def values_of_features(preview: Preview) -> str:
-    """Return the smallest, mean and largest value, of each modality or task if there are
-    several.
-    """
+    """Return the smallest, mean and largest value, of each modality or task if several."""
     if preview.ranges:
         each = [
             f"{quoted(name)} {low:.4g} to {high:.4g} (mean {mean:.4g})"
@@ -232,120 +236,114 @@ def values_of_features(preview: Preview) -> str:
 def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Describe the settings of the method and how it is scored."""
     solver, evaluation = config["solver"], config["evaluation"]
-    space = [
-        f"{name} ({format_domain(domain)})" for name, domain in solver.get("space", {}).items()
-    ]
-    fixed = [f"{name} = {_value(value)}" for name, value in solver.get("params", {}).items()]
-    yield "searched", ", ".join(space) if space else "nothing"
+    searched, fixed = solver.get("space", {}).items(), solver.get("params", {}).items()
+    space = [f"{name} ({format_domain(domain)})" for name, domain in searched]
+    yield "searched", ", ".join(space) or "nothing"
     if fixed:
-        yield "fixed", ", ".join(fixed)
+        yield "fixed", ", ".join(f"{name} = {_value(value)}" for name, value in fixed)
     if solver.get("importance"):
-        yield (
-            "ranking",
-            (
-                f"by permutation: the loss of {spaced(evaluation['metric'])} on held-out training"
-                " samples"
-            ),
-        )
-    sections = config["dataset"].get("tasks") or [config["dataset"]]
-    if any(section.get("prepare") for section in sections):
-        shown = [_prepared(section) for section in sections if section.get("prepare")]
-        yield "prepared", f"{'; '.join(shown)}; fitted on the training samples of each fold"
-    scaling = config["dataset"]["scaling"]
-    fitted = (
-        "" if scaling in ("none", "row_unit") else "; fitted on the training samples of each fold"
-    )
-    yield "scaling", f"{scaling} ({_SCALINGS.get(scaling, scaling)}){fitted}"
-    of_quantities = config["dataset"].get("task") == "regression"
-    of_quantities = of_quantities or is_of_quantities(evaluation["metric"])
+        loss = f"the loss of {spaced(evaluation['metric'])} on held-out training samples"
+        yield "ranking", f"by permutation: {loss}"
+    yield from _describe_preparation(config["dataset"])
     rule = rule_sentence(evaluation, evaluation.get("choose_n", "mean"))
     yield "score", f"{spaced(evaluation['metric'])}. {rule}"
     if evaluation["estimator"] != "native":
         yield "best N", f"{', '.join(map(str, evaluation['n_features']))} features are scored"
     if report := evaluation.get("report"):
-        yield (
-            "reported",
-            f"{', '.join(map(spaced, report))} on the test samples; they choose nothing",
-        )
-    rival = "ridge regression" if of_quantities else "the 1-nearest neighbour"
-    references = f"all features by {rival}"
-    if scaling == "none" and not config["dataset"].get("tasks"):
-        references += ", standardised where the inner scores are better so"
-    references += ", and chance"
-    if evaluation["estimator"] != "native":
-        references = "all features, the rankings by variance and by F-test, and chance"
-    beside = confounds_of(config["dataset"])
-    alone = f"; and the confounds alone, {listed(beside)}, by a linear model" if beside else ""
+        named = ", ".join(map(spaced, report))
+        yield "reported", f"{named} on the test samples; they choose nothing"
+    yield "references", _describe_references(config)
+
+
+def _describe_preparation(dataset: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Describe the steps before the method, and the scaling."""
+    sections = dataset.get("tasks") or [dataset]
+    if prepared := [_prepared(section) for section in sections if section.get("prepare")]:
+        yield "prepared", f"{'; '.join(prepared)}; {_FITTED}"
+    scaling = dataset["scaling"]
+    described = f"{scaling} ({_SCALINGS.get(scaling, scaling)})"
+    yield "scaling", described if scaling in _NOT_FITTED else f"{described}; {_FITTED}"
+
+
+def _describe_references(config: Mapping[str, Any]) -> str:
+    """Return what the method is compared with."""
+    dataset, evaluation = config["dataset"], config["evaluation"]
     wanted = evaluation.get("references", True)
-    fewer = {
-        False: "none (evaluation.references: false)",
-        "chance": "chance alone (evaluation.references: chance)",
-    }
-    yield "references", fewer.get(wanted, references) + alone * bool(wanted)
+    references = "all features, the rankings by variance and by F-test, and chance"
+    if wanted in _FEWER_REFERENCES:
+        references = _FEWER_REFERENCES[wanted]
+    elif evaluation["estimator"] == "native":
+        references = _native_references(dataset, evaluation["metric"])
+    beside = confounds_of(dataset)
+    if not wanted or not beside:
+        return references
+    return f"{references}; and the confounds alone, {listed(beside)}, by a linear model"
+
+
+def _native_references(dataset: Mapping[str, Any], metric: str) -> str:
+    of_quantities = dataset.get("task") == "regression" or is_of_quantities(metric)
+    rival = "ridge regression" if of_quantities else "the 1-nearest neighbour"
+    scaled = ""
+    if dataset["scaling"] == "none" and not dataset.get("tasks"):
+        scaled = ", standardised where the inner scores are better so"
+    return f"all features by {rival}{scaled}, and chance"
+
+
+def _describe_step(step: Mapping[str, Any]) -> str:
+    name = next(key for key in step if key != "columns")
+    given = ", ".join(f"{key} {_value(value)}" for key, value in step[name].items())
+    described = f"{name} ({given})" if given else name
+    columns = step.get("columns")
+    if isinstance(columns, Mapping):
+        columns = columns["modality"]
+    if not columns:
+        return described
+    return f"{described} of {columns if isinstance(columns, str) else listed(columns, 5)}"
 
 
 def _prepared(section: Mapping[str, Any]) -> str:
-    """Return the steps of ``dataset.prepare`` as text, with the columns of each if they are
-    named.
-    """
-    steps = []
-    for step in section.get("prepare", ()):
-        name = next(key for key in step if key != "columns")
-        given = ", ".join(f"{key} {_value(value)}" for key, value in step[name].items())
-        columns = step.get("columns")
-        if isinstance(columns, Mapping):
-            columns = columns["modality"]
-        of = f" of {columns if isinstance(columns, str) else listed(columns, 5)}" if columns else ""
-        steps.append(f"{name}{f' ({given})' if given else ''}{of}")
-    confounds = f"confounds {listed(section['confounds'])}" if section.get("confounds") else ""
-    task = f"{section['name']}: " if "name" in section else ""
-    return f"{task}{'; '.join(filter(None, [', '.join(steps), confounds]))}"
+    """Return the steps of ``dataset.prepare`` as text, with the columns of each if named."""
+    steps = [_describe_step(step) for step in section.get("prepare", ())]
+    parts = [", ".join(steps)] if steps else []
+    if section.get("confounds"):
+        parts.append(f"confounds {listed(section['confounds'])}")
+    described = "; ".join(parts)
+    return f"{section['name']}: {described}" if "name" in section else described
 
 
 def format_domain(domain: Any) -> str:
     """Return the values of a searched parameter as text."""
+    if isinstance(domain, list | tuple):
+        return _items(domain)
     if not isinstance(domain, Mapping):
-        return _items(domain) if isinstance(domain, list | tuple) else _value(domain)
+        return _value(domain)
     ((kind, bounds),) = domain.items()
     low, high = (f"{bound:g}" for bound in bounds[:2])
     if kind == "logspace":
         return f"{bounds[2]} values from {low} to {high} in equal ratios"
-    named = {
-        "uniform": "any value from",
-        "loguniform": "any value from",
-        "randint": "whole numbers from",
-    }
-    return f"{named.get(kind, kind)} {low} to {high}{' on a log scale' * (kind == 'loguniform')}"
+    return _RANGES.get(kind, f"{kind} {{}} to {{}}").format(low, high)
 
 
 def format_blocks(cv: Mapping[str, Any]) -> str:
-    """Say, from the section ``cv`` of a configuration, that folds are made of consecutive rows;
-    else nothing.
-    """
-    blocks = {"size": 1, "gap": 0, "forward": False} | cv["blocks"] if cv.get("blocks") else None
-    if blocks is None:
+    """Say, from the section ``cv``, that folds are made of consecutive rows; else nothing."""
+    if not cv.get("blocks"):
         return ""
-    kind = (
-        "forward in the file"
-        if blocks["forward"]
-        else f"of whole blocks of {blocks['size']} consecutive rows"
-    )
-    gap = (
-        f" with {blocks['gap']} rows left out on either side of held-out ones"
-        if blocks["gap"]
-        else ""
-    )
-    return f", {kind}{gap}"
+    blocks = {"size": 1, "gap": 0, "forward": False} | cv["blocks"]
+    kind = f"of whole blocks of {blocks['size']} consecutive rows"
+    if blocks["forward"]:
+        kind = "forward in the file"
+    if blocks["gap"]:
+        kind += f" with {blocks['gap']} rows left out on either side of held-out ones"
+    return f", {kind}"
 
 
 def _format_groups(preview: Preview, name: str | None) -> str:
-    sizes = (
-        f" of {number_range(preview.group_sizes, ' to ')} samples" if preview.group_sizes else ""
-    )
-    of = f"{quoted(name)}: " if name else ""
-    return (
-        f"{of}{preview.n_groups} groups{sizes}; a group is never divided between training and test"
-    )
+    groups = f"{preview.n_groups} groups"
+    if preview.group_sizes:
+        groups += f" of {number_range(preview.group_sizes, ' to ')} samples"
+    if name:
+        groups = f"{quoted(name)}: {groups}"
+    return f"{groups}; a group is never divided between training and test"
 
 
 def _left_out(dataset: Mapping[str, Any]) -> Iterator[str]:

@@ -1,6 +1,4 @@
-"""Remarks on the limitations of a result: the rules that decide which there are, and the
-sentence of each.
-"""
+"""Remarks on the limitations of a result: rules that decide which there are, and sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from raysel.core.printing import first_line, joined_lines
 from raysel.evaluation.failing_numbers import FailingNumbers, failing_in_trials
 from raysel.evaluation.judges import ALPHAS, LINEAR_SVM, NATIVE, RIDGE
 from raysel.evaluation.lost_trials import was_lost
-from raysel.evaluation.records import FINAL, Convergence, RefitRecord, TrialRecord
+from raysel.evaluation.records import FINAL, Convergence, InnerTrace, RefitRecord, TrialRecord
 from raysel.numerics.inference import TTest
 from raysel.results.records import StudyRecords
 from raysel.results.scores import Reference, are_draws
@@ -23,6 +21,17 @@ from raysel.tracking.records import SearchRecord
 #: Number of outer folds below which a difference that is not told from 0 is remarked on as that of
 #: few folds.
 _FEW_FOLDS: Final = 5
+#: The method among the references, in remarks on the estimator.
+_METHOD: Final = "the method"
+#: Relative difference of two objectives from which on they differ in what is printed.
+_APART: Final = 5e-4
+#: Names of references in a sentence.
+_WHOSE: Final = {"f_test": "the F-test", "variance": "the largest variance"}
+#: How a model can be had that a file cannot hold.
+STORAGE_REMEDY: Final = (
+    "use run_study's result in its process, or let fitted attributes be arrays, numbers, text and "
+    "estimators"
+)
 
 
 @dataclass(frozen=True)
@@ -34,9 +43,7 @@ class Remark:
 
 
 def actions(records: StudyRecords, references: Mapping[str, Reference]) -> Iterator[Remark]:
-    """Yield the remarks that ask for an action; first those on data that make the scores say
-    less.
-    """
+    """Yield the remarks that ask for an action, first those on the data."""
     evaluation, outer = records.config["evaluation"], records.outer
     yield from (Remark("data", {"text": text}) for text in records.stored.study.data_remarks)
     yield from search_remarks(records.trials, records.stored.search)
@@ -56,19 +63,9 @@ def actions(records: StudyRecords, references: Mapping[str, Reference]) -> Itera
 
 def limitations(records: StudyRecords, top: int | None = None) -> Iterator[Remark]:
     """Yield the other remarks."""
-    refits, untrusted = records.refits, records.stored.study.untrusted
-    if records.unranked_folds:
-        everywhere = len(records.unranked_folds) == len(refits)
-        yield Remark("no_ranking", {"folds": [] if everywhere else records.unranked_folds})
-    if not records.has_final:
-        yield Remark("no_final_model")
-    elif not records.in_memory and not records.directory.model.exists():
-        yield Remark("no_model_file", {"untrusted": list(untrusted)})
-    elif untrusted and not records.in_memory:
-        yield Remark("model_without_method", {"untrusted": list(untrusted)})
-    if records.has_model and not records.is_trusted:
-        yield Remark("model_not_trusted")
+    yield from _model_remarks(records)
     yield from _selection_remarks(records.n_scored, top or records.default_top)
+    refits = records.refits
     if tied := {refit.fold: refit.n_tied for refit in refits if refit.n_tied > 1}:
         yield Remark("tied", {"folds": tied, "n_folds": len(refits)})
     yield from (Remark("local_optimum", refit.other_start) for refit in refits if refit.other_start)
@@ -77,24 +74,36 @@ def limitations(records: StudyRecords, top: int | None = None) -> Iterator[Remar
         n = fits.n_fits - fits.n_converged
         yield Remark("inner_fits_not_converged", {"n": n, "n_fits": fits.n_fits, "gap": fits.gap})
     warned: dict[str, list[str]] = {}
-    for fold, message in ((refit.fold, message) for refit in refits for message in refit.warnings):
-        warned.setdefault(message, []).append(fold)
-    yield from (
-        Remark("warning", {"folds": folds, "message": message}) for message, folds in warned.items()
-    )
+    for refit in refits:
+        for message in refit.warnings:
+            warned.setdefault(message, []).append(refit.fold)
+    for message, folds in warned.items():
+        yield Remark("warning", {"folds": folds, "message": message})
     if records.stability_selection is not None:
-        yield from (
-            Remark("stability_selection", {"text": text})
-            for text in records.stability_selection.remarks()
-        )
+        for text in records.stability_selection.remarks():
+            yield Remark("stability_selection", {"text": text})
     yield from (Remark("mixed_versions", {"text": text}) for text in records.stored.mixed)
     yield from (Remark("data", {"text": text}) for text in records.stored.study.data_notes)
 
 
+def _model_remarks(records: StudyRecords) -> Iterator[Remark]:
+    """Remark on a ranking or a model that there is not, or that may not be used."""
+    untrusted, unranked = records.stored.study.untrusted, records.unranked_folds
+    if unranked:
+        everywhere = len(unranked) == len(records.refits)
+        yield Remark("no_ranking", {"folds": [] if everywhere else unranked})
+    if not records.has_final:
+        yield Remark("no_final_model")
+    elif not records.in_memory and not records.directory.model.exists():
+        yield Remark("no_model_file", {"untrusted": list(untrusted)})
+    elif untrusted and not records.in_memory:
+        yield Remark("model_without_method", {"untrusted": list(untrusted)})
+    if records.has_model and not records.is_trusted:
+        yield Remark("model_not_trusted")
+
+
 def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -> Iterator[Remark]:
-    """Remark on a search that its time budget ended, on failed trials, and on an estimator that
-    fails.
-    """
+    """Remark on a search that was cut, on failed trials, and on an estimator that fails."""
     if search is not None and search.cut:
         yield Remark("time_budget", {"n_tried": search.n_tried, "n_planned": search.n_planned})
     failed = [record for record in trials if record.status == "failed"]
@@ -119,18 +128,15 @@ def _selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[Remark
 def number_remarks(
     chosen: Mapping[str, int], listed: Sequence[int], n_scored: Mapping[str, int]
 ) -> Iterator[Remark]:
-    """Remark on winners whose chosen number of features is the largest or the smallest that was
-    scored.
-    """
+    """Remark on winners whose chosen number of features is the largest or smallest of several."""
     if len(listed) < 2:
         return
     largest = [fold for fold, n in chosen.items() if n == listed[-1] < n_scored.get(fold, 0)]
     smallest = [fold for fold, n in chosen.items() if n == listed[0] > 1]
     for end, n, folds in (("largest", listed[-1], largest), ("smallest", listed[0], smallest)):
         if folds:
-            yield Remark(
-                "end_of_n_features", {"end": end, "n": n, "folds": folds, "n_folds": len(chosen)}
-            )
+            values = {"end": end, "n": n, "folds": folds, "n_folds": len(chosen)}
+            yield Remark("end_of_n_features", values)
 
 
 def edge_remarks(
@@ -146,47 +152,47 @@ def edge_remarks(
     """
     for name, domain in space.items():
         values = sorted(_numbers(domain))
-        for end in dict.fromkeys([*values[:1], *values[-1:]]):
-            n = sum(params.get(name) == end for params in winners)
+        for value in dict.fromkeys([*values[:1], *values[-1:]]):
+            n = sum(params.get(name) == value for params in winners)
             if 2 * n <= len(winners):
                 continue
-            at = {"n": n, "n_folds": len(winners), "parameter": name, "value": end}
-            smallest = end == values[0]
-            if unstructured.get(name) == end:
+            at = {"n": n, "n_folds": len(winners), "parameter": name, "value": value}
+            if unstructured.get(name) == value:
                 yield Remark("no_structure", at)
-            elif len(values) > 2 and not (
-                smallest and (end == 0 or (end == 1 and isinstance(end, int)))
-            ):
-                yield Remark("end_of_space", {**at, "end": "smallest" if smallest else "largest"})
+            elif len(values) > 2 and (end := _passable_end(value, values)):
+                yield Remark("end_of_space", {**at, "end": end})
 
 
 def estimator_edge_remarks(
     evaluation: Mapping[str, Any], outer: Sequence[RefitRecord]
 ) -> Iterator[Remark]:
-    """Remark on the ends of the estimator's own grid that most outer folds choose, for the
-    method or a reference.
-    """
-    names = [name for refit in outer[:1] for name in refit.reference_settings]
+    """Remark on the ends of the estimator's own grid that most outer folds choose."""
+    names = [_METHOD, *(outer[0].reference_settings if outer else ())]
     for parameter, domain in _estimator_space(evaluation).items():
         values = sorted(_numbers(list(domain)))
-        for end in (values[0], values[-1]) if len(values) > 2 else ():
-            smallest = end == values[0]
-            if smallest and (end == 0 or (end == 1 and isinstance(end, int))):
-                continue
+        if len(values) < 3:
+            continue
+        for value in (values[0], values[-1]):
             numbers = {
-                name: sum(_chose(refit, name, parameter, end) for refit in outer)
-                for name in ("the method", *names)
+                name: sum(_chose(refit, name, parameter, value) for refit in outer)
+                for name in names
             }
-            if often := {name: n for name, n in numbers.items() if 2 * n > len(outer)}:
-                where = {"parameter": parameter, "value": end, "folds": often}
-                which = "smallest" if smallest else "largest"
-                yield Remark("end_of_estimator", {**where, "end": which, "n_folds": len(outer)})
+            often = {name: n for name, n in numbers.items() if 2 * n > len(outer)}
+            if often and (end := _passable_end(value, values)):
+                at = {"parameter": parameter, "value": value, "folds": often, "end": end}
+                yield Remark("end_of_estimator", {**at, "n_folds": len(outer)})
+
+
+def _passable_end(value: float, values: Sequence[float]) -> str:
+    """Return which end of sorted values one is; empty for 0 and the whole number 1, their least."""
+    if value != values[0]:
+        return "largest"
+    is_least = value == 0 or (value == 1 and isinstance(value, int))
+    return "" if is_least else "smallest"
 
 
 def _estimator_space(evaluation: Mapping[str, Any]) -> Mapping[str, Sequence[Any]]:
-    """Values by parameter that the inner scores choose from, for the estimator and the
-    references.
-    """
+    """Values by parameter that the inner scores choose from, for estimator and references."""
     estimator = evaluation["estimator"]
     if not isinstance(estimator, str):
         space: Mapping[str, Sequence[Any]] = estimator.get("space", {})
@@ -197,11 +203,9 @@ def _estimator_space(evaluation: Mapping[str, Any]) -> Mapping[str, Sequence[Any
 
 
 def _chose(refit: RefitRecord, name: str, parameter: str, value: float) -> bool:
-    """Whether the method or a reference has a value on a fold, at its number of features or,
-    without one, at all.
-    """
+    """Whether the method or a reference has a value on a fold, for all its numbers of features."""
     settings, position = refit.settings, refit.position
-    if name != "the method":
+    if name != _METHOD:
         settings = refit.reference_settings.get(name, [])
         position = refit.reference_positions.get(name, position)
     if position is not None and len(settings) > 1:
@@ -211,9 +215,12 @@ def _chose(refit: RefitRecord, name: str, parameter: str, value: float) -> bool:
 
 
 def _numbers(domain: Any) -> list[float]:
+    """Return the numbers that a domain lists, in its order."""
     parsed = domain_from_yaml(domain)
-    values = parsed.values if isinstance(parsed, Choices | LogSpace) else ()
-    return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if not isinstance(parsed, Choices | LogSpace):
+        return []
+    numbers = [value for value in parsed.values if isinstance(value, int | float)]
+    return [value for value in numbers if not isinstance(value, bool)]
 
 
 def _unstructured(records: StudyRecords) -> Mapping[str, float]:
@@ -225,9 +232,7 @@ def _unstructured(records: StudyRecords) -> Mapping[str, float]:
 def few_folds_remarks(
     tests: Iterable[TTest | None], n_folds: int, *, of_draws: bool, level: float = 0.05
 ) -> Iterator[Remark]:
-    """Remark on so few outer folds, or draws, that they leave differences open, which more of
-    them would tell.
-    """
+    """Remark on so few outer folds, or draws, that more of them would tell a difference."""
     left_open = [
         (abs(test.statistic) * test.error, test.detectable(level))
         for test in tests
@@ -240,13 +245,13 @@ def few_folds_remarks(
 
 
 def inner_convergence(trials: Iterable[TrialRecord]) -> Convergence:
-    """Count the inner fits of the trials that were not stopped early, and those that met their
-    ``tol``.
-    """
-    traces = (
-        trace for record in trials if record.status != "stopped" for trace in record.folds.values()
-    )
-    return Convergence.of(fit for trace in traces if not trace.error for fit in trace.inner)
+    """Count the inner fits of trials that were not stopped early, and those that met ``tol``."""
+    fits: list[InnerTrace] = []
+    for record in trials:
+        if record.status != "stopped":
+            for trace in record.folds.values():
+                fits += () if trace.error else trace.inner
+    return Convergence.of(fits)
 
 
 # --- sentences ---------------------------------------------------------------------------------
@@ -267,17 +272,7 @@ def _text(remark: Remark) -> str:
     return text
 
 
-#: How a model can be had that a file cannot hold.
-STORAGE_REMEDY: Final = (
-    "use run_study's result in its process, or let fitted attributes be arrays, numbers, text and "
-    "estimators"
-)
-
-
 _names = ", ".join
-
-#: Names of references in a sentence.
-_WHOSE = {"f_test": "the F-test", "variance": "the largest variance"}
 
 
 def _each(numbers: Mapping[str, object], form: str = "{} {}") -> str:
@@ -294,14 +289,10 @@ def _key_of_setting(setting: str) -> str:
     return "evaluation.estimator" + ".space" * bool(setting)
 
 
-#: Relative difference of two objectives from which on they differ in what is printed.
-_APART = 5e-4
-
-
 def _local_optimum(n: float, shared: float, excess: float, n_starts: float = 1, **_: float) -> str:
     """What other starts find; those of earlier versions were one."""
     starts = "another start" if n_starts == 1 else f"of {n_starts} other starts the best"
-    found = f"{abs(excess):.1%} {'higher' if excess > 0 else 'lower'}"
+    found = f"{excess:.1%} higher" if excess > 0 else f"{-excess:.1%} lower"
     if abs(excess) < _APART:
         found = "at the same objective"
     told = f"{starts} ends {found}, sharing {int(shared)} of its {int(n)} best features."

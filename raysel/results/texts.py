@@ -1,11 +1,10 @@
-"""The facts of a study as text: all that shows a figure takes its sentences and the rows of its
-tables from here.
-"""
+"""The facts of a study as text: sentences, and rows of tables, of all that shows a figure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,38 @@ from raysel.results.facts import Facts
 from raysel.results.scores import FoldValues, Reference
 from raysel.results.tables import NONE, TextTable
 
+_ABBREVIATIONS = re.compile(r"\b(auc|f1|mae|mse|r2|rmse|roc)\b")
+#: Fewer samples than these may have none of the outliers that one in 50 has.
+_FEW_FOR_OUTLIERS = 100
+_RULES = {
+    "one_se": "the smallest within one standard error of the best inner mean",
+    "best": "the one with the best inner mean",
+}
+#: Name of each score of the winners, and on what it is measured.
+_SCORES = {
+    "training": ("training", "resubstitution: on the samples of the fit itself"),
+    "inner": ("best inner", "validation score by which the winner was chosen"),
+    "test": ("test", "on outer samples that neither fit nor choice has seen"),
+}
+#: What the checks answer that are run by commands of their own.
+_HALVES = (
+    "Stability selection (how often each feature is selected on random halves of the samples, with"
+    " a bound on the number of false selections)"
+)
+_PERMUTED = "The permutation test (how often a score as high is reached where labels mean nothing)"
+#: What is said of the score of a reference, and of the method beside it.
+_WITH = {
+    "all features": "Without selection",
+    "f_test": "With the F-test",
+    "variance": "With the largest variance",
+    CONFOUNDS: "By the confounds alone",
+    "chance": "By chance",
+}
+#: What is said of a difference that does not make the method better or worse.
+VERDICTS = {"equal": "the same on every fold", "not distinguishable": "no clear difference"}
+#: Share of the features from which on a selection of them says nothing.
+_NEARLY_ALL = 0.9
+
 # --- figures -----------------------------------------------------------------------------------
 
 
@@ -30,32 +61,27 @@ def format_values(values: FoldValues) -> str:
     """Return mean and standard deviation over the outer folds as text."""
     if np.isnan(values.mean):
         return "undefined on an outer fold"
-    return mean_and_sd(values.mean, values.sd) + ("" if np.isnan(values.sd) else " (SD)")
+    if np.isnan(values.sd):
+        return mean_and_sd(values.mean)
+    return f"{mean_and_sd(values.mean, values.sd)} (SD)"
 
 
 def format_each(values: Mapping[str, FoldValues], what: str = "") -> str:
-    """Return named means and standard deviations, of the tasks or of further metrics, as one
-    line.
-    """
-    return (
-        what + ", ".join(f"{name} {format_values(each)}" for name, each in values.items())
-        if values
-        else ""
-    )
+    """Return named means and SDs, of tasks or of further metrics, as one line or nothing."""
+    if not values:
+        return ""
+    return what + ", ".join(f"{name} {format_values(each)}" for name, each in values.items())
 
 
 def difference_cell(paired: PairedComparison, test: TTest | None) -> str:
-    """Return a mean difference with its 95 % interval, or why there is none, in the short form
-    of a table.
-    """
-    reason = paired.reason.removeprefix("the difference is ")
-    return f"{paired.mean:+z.3f} " + (
-        f"[{test.lower:+z.3f}, {test.upper:+z.3f}]" if test else f"({reason})"
-    )
+    """Return a mean difference with its 95 % interval, or why there is none, as a short cell."""
+    if test is None:
+        return f"{paired.mean:+z.3f} ({paired.reason.removeprefix('the difference is ')})"
+    return f"{paired.mean:+z.3f} [{test.lower:+z.3f}, {test.upper:+z.3f}]"
 
 
 def number_range(numbers: Sequence[int], between: str = "-") -> str:
-    """Numbers as a range, e.g. ``"8-16"``, or as one number where all are equal."""
+    """Return numbers as a range, e.g. ``"8-16"``, or as one number where all are equal."""
     low, high = min(numbers), max(numbers)
     return f"{low}" if low == high else f"{low}{between}{high}"
 
@@ -65,9 +91,6 @@ def join_and(parts: Sequence[object], most: int = 8) -> str:
     if len(parts) > most:
         return f"{len(parts)} numbers from {parts[0]} to {parts[-1]}"
     return f"{', '.join(map(str, parts[:-1]))} and {parts[-1]}"
-
-
-_ABBREVIATIONS = re.compile(r"\b(auc|f1|mae|mse|r2|rmse|roc)\b")
 
 
 def spaced(name: str) -> str:
@@ -85,16 +108,12 @@ def capitalized(text: str) -> str:
 
 
 def headline(facts: Facts) -> str:
-    """Return the honest score of a finished study as one line: of what, over what, with how many
-    features.
-    """
+    """Return the honest score as one line: of what, over what, with how many features."""
     return f"test {spaced(facts.metric)} {format_score(facts)} {format_numbers(facts)}"
 
 
 def format_score(facts: Facts) -> str:
-    """Return the mean test score with SD, number of outer folds and interval, or why there is
-    none.
-    """
+    """Return the mean test score with SD, number of folds and interval, or why there is none."""
     score, interval = facts.interval, f"no interval: {facts.interval.reason}"
     if score.lower is not None and score.upper is not None:
         interval = f"95 % interval {score.lower:.3f} to {score.upper:.3f}"
@@ -112,20 +131,17 @@ def score_tile(facts: Facts) -> tuple[str, str]:
 
 def format_numbers(facts: Facts) -> str:
     """Return the numbers of features that the score is of."""
-    d = facts.n_features
     if facts.is_native:
-        tasks = f"averaged over {len(facts.by_task)} tasks, " if facts.by_task else ""
-        return f"{tasks}by the model's own predictions"
-    listed = facts.evaluation["n_features"]
+        own = "by the model's own predictions"
+        return f"averaged over {len(facts.by_task)} tasks, {own}" if facts.by_task else own
     if facts.is_mean_over_n:
-        return f"averaged over the {number_range(listed)} best of {d} features"
-    return f"with the {number_range(_chosen_numbers(facts))} best of {d} features"
+        return f"averaged over the {number_range(facts.sizes)} best of {facts.n_features} features"
+    return f"with the {number_range(_chosen_numbers(facts))} best of {facts.n_features} features"
 
 
 def _chosen_numbers(facts: Facts) -> list[int]:
     """Return the number of features on each outer fold."""
-    listed = facts.evaluation["n_features"]
-    return [winner.n_features or listed[0] for winner in facts.outer]
+    return [winner.n_features or facts.sizes[0] for winner in facts.outer]
 
 
 def headline_notes(facts: Facts) -> Iterator[str]:
@@ -139,9 +155,10 @@ def headline_notes(facts: Facts) -> Iterator[str]:
         )
     if facts.is_native or facts.is_mean_over_n:
         return
-    chosen, final = _chosen_numbers(facts), facts.final.n_features if facts.final else None
-    differs = bool(final) and {final} != set(chosen)
-    if min(chosen) < max(chosen):
+    chosen = {*_chosen_numbers(facts)}
+    final = facts.final.n_features if facts.final else None
+    differs = bool(final) and {final} != chosen
+    if len(chosen) > 1:
         model = f"; the final model uses {final}" if differs else ""
         yield f"The number is chosen on each outer fold by its inner scores{model}."
     elif differs:
@@ -149,96 +166,86 @@ def headline_notes(facts: Facts) -> Iterator[str]:
 
 
 def _misses_outliers(facts: Facts) -> bool:
-    """Whether the score is a mean error of so few quantities that rare outliers may be in no
-    sample.
-    """
+    """Whether the score is a mean error of so few quantities that no sample may be an outlier."""
     of_errors = is_of_quantities(facts.metric) and facts.metric.startswith("neg_")
     return of_errors and facts.study.n_samples < _FEW_FOR_OUTLIERS
-
-
-#: Fewer samples than these may have none of the outliers that one in 50 has.
-_FEW_FOR_OUTLIERS = 100
-_RULES = {
-    "one_se": "the smallest within one standard error of the best inner mean",
-    "best": "the one with the best inner mean",
-}
 
 
 def rule_sentence(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
     """Return how the number of features is chosen, and which classifier gives the score."""
     if evaluation["estimator"] == "native":
         return "The model's own predictions are scored; no number of features is chosen."
-    scored = f"Scored by {classifier_name(evaluation)} on the best features."
-    if evaluation["estimator"] == "linear_svm" and len(evaluation.get("C", ())) > 1:
-        scored += " C is chosen by the inner scores."
-    if evaluation["estimator"] == "ridge":
-        scored += " Its alpha is chosen by the inner scores."
-    if not isinstance(evaluation["estimator"], str) and (
-        space := evaluation["estimator"].get("space")
-    ):
-        verb = "is" if len(space) == 1 else "are"
-        scored += (
-            f" {join_and(list(space)) if len(space) > 1 else next(iter(space))} {verb} chosen by"
-            " the inner scores."
+    sizes = evaluation["n_features"]
+    sentences = [f"Scored by {classifier_name(evaluation)} on the best features."]
+    sentences += _inner_choice(evaluation)
+    if len(sizes) > 1 and rule == "mean":
+        sentences.append(f"The score is the mean over all {len(sizes)} numbers of features.")
+    elif len(sizes) > 1:
+        sentences.append(
+            f"Each outer fold chooses their number, of {join_and(sizes)}, by its inner scores. It"
+            f" is {_RULES[rule]} (evaluation.choose_n: {rule})."
         )
-    if len(evaluation["n_features"]) == 1:
-        return scored
-    if rule == "mean":
-        return (
-            f"{scored} The score is the mean over all {len(evaluation['n_features'])} numbers of"
-            " features."
-        )
-    return (
-        f"{scored} Each outer fold chooses their number, of {join_and(evaluation['n_features'])},"
-        f" by its inner scores. It is {_RULES[rule]} (evaluation.choose_n: {rule})."
-    )
+    return " ".join(sentences)
+
+
+def _inner_choice(evaluation: Mapping[str, Any]) -> list[str]:
+    """Sentences on the parameters of the estimator that the inner scores choose."""
+    estimator = evaluation["estimator"]
+    if estimator == "linear_svm" and len(evaluation.get("C", ())) > 1:
+        return ["C is chosen by the inner scores."]
+    if estimator == "ridge":
+        return ["Its alpha is chosen by the inner scores."]
+    names = [] if isinstance(estimator, str) else list(estimator.get("space") or ())
+    if not names:
+        return []
+    if len(names) == 1:
+        return [f"{names[0]} is chosen by the inner scores."]
+    return [f"{join_and(names)} are chosen by the inner scores."]
 
 
 def positive_sentence(
     evaluation: Mapping[str, Any], classes: Sequence[str], tasks: Sequence[str] = ()
 ) -> str:
-    """Return which of two classes, or of a task's two, the metrics look at; empty if there are
-    more, or none does.
-    """
+    """Return which of two classes, of each task, the metrics look at; empty if none does."""
     named = [evaluation["metric"], *evaluation.get("report", ())]
     looking = [spaced(name) for name in named if has_positive_class(name)]
-    of_tasks = [
-        [label for label in classes if label.startswith(f"{task}{SEPARATOR}")] for task in tasks
-    ]
-    of_tasks = of_tasks or [list(classes)]
+    of_tasks = [list(classes)]
+    if tasks:
+        starts = [f"{task}{SEPARATOR}" for task in tasks]
+        of_tasks = [[label for label in classes if label.startswith(start)] for start in starts]
     if not looking or any(len(of_task) != 2 for of_task in of_tasks):
         return ""
     metrics = looking[0] if len(looking) == 1 else join_and(looking, len(looking))
     positive = listed(short(second, 40) for _, second in of_tasks)
-    two = f"the two{' of a task' if tasks else ''}"
+    two = "the two of a task" if tasks else "the two"
     return f"The positive class of {metrics} is {positive}, the second of {two} in their order."
 
 
 def classifier_name(evaluation: Mapping[str, Any]) -> str:
     """Return the classifier that scores the best features, and the references."""
-    if not isinstance(evaluation["estimator"], str):
-        return _estimator_name(evaluation["estimator"])
-    if evaluation["estimator"] == "linear_svm":
+    estimator = evaluation["estimator"]
+    if not isinstance(estimator, str):
+        return _estimator_name(estimator)
+    if estimator == "linear_svm":
         values = [f"{C:g}" for C in evaluation.get("C", [1.0])]
-        if len(values) == 1:
-            return f"linear SVM (C = {values[0]})"
-        return f"linear SVM (C of {join_and(values)})"
-    of_quantity = evaluation["estimator"] == "native" and is_of_quantities(evaluation["metric"])
-    if evaluation["estimator"] == "ridge" or of_quantity:
+        return f"linear SVM (C {_one_of(values)})"
+    is_native = estimator == "native"
+    if estimator == "ridge" or (is_native and is_of_quantities(evaluation["metric"])):
         return "ridge regression"
-    k = 1 if evaluation["estimator"] == "native" else evaluation.get("n_neighbors", 1)
+    k = 1 if is_native else evaluation.get("n_neighbors", 1)
     return "1-nearest neighbour" if k == 1 else f"{k} nearest neighbours"
 
 
+def _one_of(values: Sequence[object], most: int = 8) -> str:
+    """Return a value that is fixed as ``"= 1"``, and several as ``"of 1 and 2"``."""
+    return f"= {values[0]}" if len(values) == 1 else f"of {join_and(values, most)}"
+
+
 def _estimator_name(judge: Mapping[str, Any]) -> str:
-    """Return a class with its parameters, e.g. ``LogisticRegression (C of 0.1 and 1, max_iter =
-    500)``.
-    """
-    shown = [
-        f"{key} of {join_and(values, len(values))}" if len(values) > 1 else f"{key} = {values[0]}"
-        for key, values in judge.get("space", {}).items()
-    ]
-    shown += [f"{key} = {value}" for key, value in judge.get("params", {}).items()]
+    """Return a class with parameters, e.g. ``LogisticRegression (C of 0.1 and 1, tol = 0.1)``."""
+    searched, fixed = judge.get("space", {}).items(), judge.get("params", {}).items()
+    shown = [f"{key} {_one_of(values, len(values))}" for key, values in searched]
+    shown += [f"{key} = {value}" for key, value in fixed]
     name = judge["name"].rpartition(".")[2]
     return f"{name} ({', '.join(shown)})" if shown else name
 
@@ -296,33 +303,21 @@ def curve_table(facts: Facts) -> TextTable:
 
     They are undefined where the estimator fails on an outer fold.
     """
-    names, curve = list(facts.references), facts.curve
-    columns = [
-        curve[name]
-        for name in ("n_features", "inner_mean", "inner_sd", "test_mean", "test_sd", *names)
-    ]
-    rows = [
-        [
-            str(n),
-            mean_and_sd(inner, inner_sd),
-            mean_and_sd(test, test_sd),
-            *map(mean_and_sd, others),
-        ]
-        for n, inner, inner_sd, test, test_sd, *others in zip(*columns, strict=True)
-    ]
-    return TextTable(
-        ["features", "inner", "test", *(reference_name(facts, name) for name in names)], rows
-    )
+    curve = facts.curve
+    rows = []
+    for i, n in enumerate(curve["n_features"]):
+        scores = [(curve[f"{name}_mean"][i], curve[f"{name}_sd"][i]) for name in ("inner", "test")]
+        scores += [(curve[name][i], np.nan) for name in facts.references]
+        rows.append([str(n), *(mean_and_sd(mean, sd) for mean, sd in scores)])
+    names = [reference_name(facts, name) for name in facts.references]
+    return TextTable(["features", "inner", "test", *names], rows)
 
 
 def optimism_rows(facts: Facts) -> list[tuple[str, str, str]]:
     """Return resubstitution, best inner and honest score as rows of a table."""
-    what = {
-        "training": ("training", "resubstitution: on the samples of the fit itself"),
-        "inner": ("best inner", "validation score by which the winner was chosen"),
-        "test": ("test", "on outer samples that neither fit nor choice has seen"),
-    }
-    return [(what[key][0], f"{value:.3f}", what[key][1]) for key, value in facts.optimism.items()]
+    return [
+        (_SCORES[key][0], f"{mean:.3f}", _SCORES[key][1]) for key, mean in facts.optimism.items()
+    ]
 
 
 def optimism_sentence(facts: Facts) -> str:
@@ -337,15 +332,13 @@ def optimism_sentence(facts: Facts) -> str:
 def reference_name(facts: Facts, name: str) -> str:
     """Return the name of a reference, with the classifier where it is not that of the method."""
     if name == "all features":
-        by = f" ({_rival_of_native(facts)})" if facts.is_native else ""
-        return (
-            "all of a task's features" if facts.by_task else f"all {facts.n_features} features"
-        ) + by
+        whose = "all of a task's features" if facts.by_task else f"all {facts.n_features} features"
+        return f"{whose} ({_rival_of_native(facts)})" if facts.is_native else whose
     if name == "chance":
         guess = facts.references[name].recorded if name in facts.references else ""
-        return (
-            f"chance ({'stratified guess' if guess == 'chance' else guess})" if guess else "chance"
-        )
+        if guess == "chance":
+            guess = "stratified guess"
+        return f"chance ({guess})" if guess else "chance"
     if name == CONFOUNDS:
         return f"{name} ({listed(confounds_of(facts.study.config['dataset']), 3)})"
     return {"variance": "largest variance", "f_test": "F-test"}.get(name, name)
@@ -359,43 +352,35 @@ def confounds_of(section: Mapping[str, Any]) -> list[str]:
 
 
 def _rival_of_native(facts: Facts) -> str:
-    """Return what predicts from all features, and whether it standardises them on all outer
-    folds.
-    """
-    settings = (
-        facts.references["all features"].settings if "all features" in facts.references else ()
-    )
-    chosen = [setting for fold in settings for setting in fold]
+    """Return what predicts from all features, and whether it standardises them on all folds."""
+    reference = facts.references.get("all features")
+    chosen = list(chain(*reference.settings)) if reference else []
     by_ridge = any("alpha" in setting for setting in chosen)
     name = "ridge regression" if by_ridge else classifier_name(facts.evaluation)
-    scaled = chosen and all(setting.get("scaling") == "zscore" for setting in chosen)
-    return f"{name} of standardised features" if scaled else name
+    if chosen and all(setting.get("scaling") == "zscore" for setting in chosen):
+        return f"{name} of standardised features"
+    return name
 
 
 def references_line(facts: Facts) -> str:
-    """Return the mean scores of the references as one short line."""
-    shown = ", ".join(
+    """Return the mean scores of the references as one short line, which may be empty."""
+    shown = [
         f"{reference_name(facts, name)} {scored.mean:.3f}"
         for name, scored in facts.references.items()
-    )
-    return f"for comparison: {shown}" if shown else ""
+    ]
+    return f"for comparison: {', '.join(shown)}" if shown else ""
 
 
 def verdict_sentences(facts: Facts) -> list[str]:
-    """Return which references score higher than the method, and which others it does not beat by
-    the interval.
-    """
+    """Return which references score higher than the method, and which it does not clearly beat."""
     rivals = [facts.references[name] for name in _WITH if name in facts.references]
     rivals.sort(key=lambda reference: -max(reference.mean, facts.test.mean))
-    return [
-        _verdict_sentence(facts, reference) for reference in rivals if reference.verdict != "better"
-    ]
+    unbeaten = [reference for reference in rivals if reference.verdict != "better"]
+    return [_verdict_sentence(facts, reference) for reference in unbeaten]
 
 
 def short_verdict(facts: Facts) -> str:
-    """Return how the method compares with the best reference, and with chance if it does not
-    beat it.
-    """
+    """Return how the method compares with the best reference, and with chance if no better."""
     sentences, references = verdict_sentences(facts), facts.references
     if not references:
         return ""
@@ -406,25 +391,10 @@ def short_verdict(facts: Facts) -> str:
             f"{facts.method} is better than every reference{_pool(facts)}:"
             f" {clause[0].lower()}{clause[1:]}, {_with_method(facts)}."
         )
-    chance = references.get("chance")
-    last = (
-        [_verdict_sentence(facts, chance)]
-        if chance is not None and chance.verdict != "better"
-        else []
-    )
-    return " ".join(dict.fromkeys([sentences[0], *last]))
-
-
-#: What is said of the score of a reference, and of the method beside it.
-_WITH = {
-    "all features": "Without selection",
-    "f_test": "With the F-test",
-    "variance": "With the largest variance",
-    CONFOUNDS: "By the confounds alone",
-    "chance": "By chance",
-}
-#: What is said of a difference that does not make the method better or worse.
-VERDICTS = {"equal": "the same on every fold", "not distinguishable": "no clear difference"}
+    told, chance = sentences[:1], references.get("chance")
+    if chance is not None and chance.verdict != "better":
+        told.append(_verdict_sentence(facts, chance))
+    return " ".join(dict.fromkeys(told))
 
 
 def _verdict_sentence(facts: Facts, reference: Reference) -> str:
@@ -453,19 +423,17 @@ def _with_method(facts: Facts) -> str:
 
 
 def missing_references_sentence(facts: Facts) -> str:
-    """Return which references have no score, and why."""
-    expected = ["all features", *([] if facts.is_native else ["variance", "f_test"]), "chance"]
+    """Return which references have no score, and why; empty if all have one."""
+    expected = ["all features", "variance", "f_test", "chance"]
+    if facts.is_native:
+        expected = ["all features", "chance"]
     if facts.evaluation.get("references") == "chance":
         expected = ["chance"]
     missing = [name for name in expected if name not in facts.references]
     if not missing or not any(refit.references for refit in facts.outer):
         return ""
-    whys = {
-        name: (
-            f"on an outer fold the estimator fails with it, or {spaced(facts.metric)} is undefined"
-        )
-        for name in missing
-    }
+    fails = f"on an outer fold the estimator fails with it, or {spaced(facts.metric)} is undefined"
+    whys = dict.fromkeys(missing, fails)
     if "variance" in missing and "f_test" not in missing:
         scaling = facts.study.config["dataset"].get("scaling", "unit")
         whys["variance"] = f"after the scaling {scaling} all features have the same variance"
@@ -474,33 +442,27 @@ def missing_references_sentence(facts: Facts) -> str:
 
 
 def score_table(facts: Facts) -> TextTable:
-    """Return the method and its references with their numbers of features, scores and the
-    differences.
-    """
-    method = scored_number(facts)
+    """Return the method and its references: numbers of features, scores and differences."""
+    method, every = scored_number(facts), "all" if facts.by_task else str(facts.n_features)
+    fixed = {"all features": every, CONFOUNDS: "", "chance": ""}
     rows = [[facts.method, method, mean_and_sd(facts.interval.mean, facts.interval.sd), ""]]
     for name, reference in facts.references.items():
         numbers = number_range(reference.n_features) if reference.n_features else method
-        every = "all" if facts.by_task else str(facts.n_features)
-        cells = [
-            reference_name(facts, name),
-            {"all features": every, CONFOUNDS: "", "chance": ""}.get(name, numbers),
-        ]
-        score = mean_and_sd(reference.mean, reference.sd)
-        rows.append([*cells, score, difference_cell(reference.paired, reference.test)])
+        cells = [reference_name(facts, name), fixed.get(name, numbers)]
+        cells.append(mean_and_sd(reference.mean, reference.sd))
+        rows.append([*cells, difference_cell(reference.paired, reference.test)])
     header = ["reference", "features", f"test {facts.metric}", "method minus it [95 %]"]
     return TextTable(header, rows, "In brackets: the 95 % interval of the difference")
 
 
 def scored_number(facts: Facts) -> str:
-    """Return the number of features of the score: ``16``, ``8-16``, ``mean`` or empty for the
-    classifier native.
-    """
-    if facts.is_native or facts.is_mean_over_n:
-        return "mean" if facts.is_mean_over_n else ""
-    return number_range(
-        [winner.n_features for winner in facts.outer if winner.n_features is not None]
-    )
+    """Return the number of features of the score: ``16``, ``8-16``, ``mean`` or none at all."""
+    if facts.is_native:
+        return ""
+    if facts.is_mean_over_n:
+        return "mean"
+    numbers = [winner.n_features for winner in facts.outer]
+    return number_range([n for n in numbers if n is not None])
 
 
 # --- winners and trials ------------------------------------------------------------------------
@@ -551,20 +513,17 @@ def model_sentence(facts: Facts) -> str:
 def convergence(facts: Facts) -> str:
     """Return how many winners converged, and to what; empty if it was not recorded."""
     fits = facts.fits
-    if not fits.n_fits:  # version 0.1
+    if not fits.n_fits:
         return ""
     of = "outer folds and final model" if facts.final else "outer folds"
+    how = "converged" if fits.gap is None else "are proved to be within tol of the optimum"
     if any(winner.local_optimum for winner in facts.winners):
         how = "converged to a local optimum"
-    else:
-        how = "converged" if fits.gap is None else "are proved to be within tol of the optimum"
     return f"{fits.n_converged} of {fits.n_fits} winners ({of}) {how}"
 
 
 def trial_sentences(facts: Facts) -> Iterator[str]:
-    """Yield how many trials gave no solution or were stopped, and whether the figures depend on
-    the workers.
-    """
+    """Yield how many trials gave no solution or were stopped, and what the figures depend on."""
     counts, search, total = facts.trials, facts.study.config["search"], sum(facts.trials.values())
     if counts["null"]:
         yield f"{counts['null']} of {total} trials gave the zero solution"
@@ -581,9 +540,7 @@ def trial_sentences(facts: Facts) -> Iterator[str]:
 def feature_table(
     ranking: FeatureRanking, directions: Sequence[str] = (), most: int = 10
 ) -> TextTable:
-    """Return the first features in the recommended order: who selects them, their places and
-    directions.
-    """
+    """Return the first features in the recommended order: folds, places and directions."""
     shown = ranking.recommended_top(most)
     if not len(shown):
         return TextTable(["feature"], [], f"no feature has a score above 0 in {ranking.source}")
@@ -611,9 +568,7 @@ def feature_table(
 
 
 def first_features(ranking: FeatureRanking, most: int = 5) -> str:
-    """Return a sentence that names the first features in the recommended order, with the folds
-    that select each.
-    """
+    """Return a sentence that names the first features, with the folds that select each."""
     shown, n_folds = ranking.recommended_top(most), ranking.n_folds
     if not len(shown):
         return "No feature has a score above 0."
@@ -622,9 +577,7 @@ def first_features(ranking: FeatureRanking, most: int = 5) -> str:
 
 
 def source_rank(ranking: FeatureRanking, feature: int) -> str:
-    """Return the rank of a feature in the source of a ranking, or a dash where it has no score
-    there.
-    """
+    """Return the rank of a feature in the source of a ranking, or a dash without a score."""
     rank = ranking.ranks[feature]
     return f"{rank:.0f}" if rank <= ranking.n_scored else NONE
 
@@ -634,13 +587,11 @@ def redundancy(facts: Facts) -> str:
     values = facts.redundancy.get(facts.top)
     if values is None:
         return ""
-    n, known = len(values.values), values.known
-    mean = (
-        f"{known.mean:.2f}"
-        if known
-        else "undefined (fewer than two features with a score are selected)"
-    )
-    folds = f"{len(known.values)} of {n}" if known and len(known.values) < n else f"{n}"
+    n, mean = len(values.values), "undefined (fewer than two features with a score are selected)"
+    folds = f"{n}"
+    if known := values.known:
+        mean = f"{known.mean:.2f}"
+        folds = f"{n}" if len(known.values) == n else f"{len(known.values)} of {n}"
     return (
         f"of the top {facts.top} over all {facts.study.n_samples} samples, mean of {folds} outer"
         f" folds: {mean}"
@@ -648,16 +599,12 @@ def redundancy(facts: Facts) -> str:
 
 
 def modalities(facts: Facts) -> str:
-    """Return the mean score or kernel weight of each modality over the winners of the outer
-    folds as one line.
-    """
+    """Return the mean score or kernel weight of each modality over the folds as one line."""
     return ", ".join(f"{name} {mean:.3g}" for name, mean in facts.mean_modality_scores.items())
 
 
 def stability(facts: Facts) -> str:
-    """Return stability and rank-biased overlap of the outer folds in sentences, with what they
-    are of and over.
-    """
+    """Return stability and overlap of the outer folds in sentences: of what, and over what."""
     if facts.agreement is None:
         return ""
     top = facts.agreement.top
@@ -681,14 +628,8 @@ def overlap(facts: Facts) -> str:
     return f"{of} {facts.agreement.overlap}" if facts.agreement else ""
 
 
-#: Share of the features from which on a selection of them says nothing.
-_NEARLY_ALL = 0.9
-
-
 def noise_level(facts: Facts) -> str:
-    """Compare the stability with what noise gives in its place, without a full stop; empty where
-    it is undefined.
-    """
+    """Compare the stability with that of noise, without a full stop; empty if undefined."""
     agreement = facts.agreement
     if agreement and agreement.halves:
         return (
@@ -724,9 +665,7 @@ def _stability(agreement: Agreement) -> str:
 
 
 def stability_figure(agreement: Agreement) -> tuple[str, str]:
-    """Return the stability that is shown, and what it is of: over pairs of halves where they
-    have run, else folds.
-    """
+    """Return the stability that is shown, and what it is of: pairs of halves, else folds."""
     if halves := agreement.halves:
         over = f"{halves.n_pairs} pairs of disjoint halves of the samples"
         return f"{halves.stability:.2f}", f"of the top {halves.top} over {over}"
@@ -734,23 +673,10 @@ def stability_figure(agreement: Agreement) -> tuple[str, str]:
 
 
 def open_checks(facts: Facts, place: str) -> list[tuple[str, str]]:
-    """Return what each check answers that has not been run for a study at a place, and the
-    command that runs it.
-    """
+    """Return what each check answers that has not been run at a place, and its command."""
     checks = []
-    if (
-        facts.stability_selection is None
-        and facts.agreement is not None
-        and facts.final is not None
-    ):
-        what = (
-            "Stability selection (how often each feature is selected on random halves of the"
-            " samples, with a bound on the number of false selections)"
-        )
-        checks.append((what, f"python -m raysel stability {place}"))
+    if facts.stability_selection is None and facts.agreement and facts.final:
+        checks.append((_HALVES, f"python -m raysel stability {place}"))
     if facts.permutation_test is None:
-        what = (
-            "The permutation test (how often a score as high is reached where labels mean nothing)"
-        )
-        checks.append((what, f"python -m raysel permute {place} --permutations 200"))
+        checks.append((_PERMUTED, f"python -m raysel permute {place} --permutations 200"))
     return checks
