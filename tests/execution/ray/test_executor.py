@@ -24,7 +24,7 @@ def endless(raises_first=False):
     """A task that Ray pickles by value, because its workers cannot import the tests."""
 
     @ray.remote
-    def task(study, fold, _):
+    def task(study, fold, *_):
         if raises_first and fold.name == study.plan.folds[0].name:
             raise ArithmeticError("no refit")
         while True:
