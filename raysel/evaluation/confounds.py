@@ -17,7 +17,7 @@ from raysel.core.arrays import BoolArray, FloatArray, LabelArray
 from raysel.data.targets import CLASSES, LABELS, QUANTITIES
 from raysel.evaluation.judges import ALPHAS
 from raysel.evaluation.split import Split
-from raysel.numerics.metrics import Metric, metric
+from raysel.numerics.metrics import metric
 
 #: Name of the reference in a record.
 CONFOUNDS: Final = "confounds alone"
@@ -52,17 +52,15 @@ def score_confounds(split: Split, metric_name: str) -> float:
     texts = np.isin(preparation.feature_names[columns], list(preparation.categories or {}))
     samples: FloatArray = np.asarray(rows.X)[:, columns]
     train, y_train, measure = samples[rows.train], split.y_train, metric(metric_name)
-    models = _MODELS[split.target.kind]
-    fitted = [
-        make_pipeline(_encoder(texts), split.target.for_columns(clone(model), y_train)).fit(
-            train, y_train
-        )
-        for model in models
-    ]
-    known = split.target.known(y_train)
-    on_training = [_score(each, measure, train, y_train, known) for each in fitted]
-    best = fitted[int(np.argmax(on_training))]
-    return _score(best, measure, samples[rows.test], split.y_test, known)
+    target = split.target
+    models = [target.for_columns(clone(model), y_train) for model in _MODELS[target.kind]]
+    fitted = [make_pipeline(_encoder(texts), model).fit(train, y_train) for model in models]
+
+    def score(model: Any, X: FloatArray, y: LabelArray) -> float:
+        return measure(y, measure.output(model, X, y), target.known(y_train))
+
+    best = fitted[int(np.argmax([score(model, train, y_train) for model in fitted]))]
+    return score(best, samples[rows.test], split.y_test)
 
 
 def _encoder(texts: BoolArray) -> ColumnTransformer:
@@ -76,7 +74,3 @@ def _encoder(texts: BoolArray) -> ColumnTransformer:
         ],
         sparse_threshold=0.0,
     )
-
-
-def _score(model: Any, measure: Metric, X: FloatArray, y: LabelArray, known: LabelArray) -> float:
-    return measure(y, measure.output(model, X, y), known)

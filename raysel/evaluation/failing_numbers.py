@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from raysel.evaluation.records import EstimatorFailure, TrialRecord
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FailingNumbers:
     """Numbers of features with which the estimator fails on as many inner folds."""
 
@@ -50,8 +50,14 @@ def failing_numbers(
     for n, setting in sorted(failed):
         alike[setting, len(failed[n, setting])].append(n)
     return [
-        FailingNumbers(tuple(numbers), setting, n, len(folds), min(reasons[numbers[0], setting]))
-        for (setting, n), numbers in alike.items()
+        FailingNumbers(
+            n_features=tuple(numbers),
+            setting=setting,
+            n_failed=n_failed,
+            n_inner=len(folds),
+            reason=min(reasons[numbers[0], setting]),
+        )
+        for (setting, n_failed), numbers in alike.items()
     ]
 
 

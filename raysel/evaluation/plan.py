@@ -125,15 +125,12 @@ class NestedPlan:
         def parted(
             rows: IntArray, n_splits: Any, state: int, where: str
         ) -> list[tuple[IntArray, IntArray]]:
+            members = None if groups is None else groups[rows]
             if not isinstance(n_splits, int):
-                members = None if groups is None else groups[rows]
-                return [
-                    (np.asarray(a), np.asarray(b))
-                    for a, b in n_splits.split(rows, y[rows], members)
-                ]
+                pairs = n_splits.split(rows, y[rows], members)
+                return [(np.asarray(a), np.asarray(b)) for a, b in pairs]
             if blocks is not None:
                 return blocks.split(rows, y[rows], n_splits, random_state=state, where=where)
-            members = None if groups is None else groups[rows]
             return split(y[rows], n_splits, groups=members, random_state=state, where=where)
 
         def nested(
@@ -142,7 +139,9 @@ class NestedPlan:
             state = derived_seed(seed, "inner split", repeat, index)
             pairs = parted(train, inner, state, f"the inner folds of {name}: cv.inner")
             inners = tuple(InnerFold(train[a], train[b]) for a, b in pairs)
-            return OuterFold(name, repeat, index, train, test, inners)
+            return OuterFold(
+                name=name, repeat=repeat, index=index, train=train, test=test, inner=inners
+            )
 
         folds = []
         for repeat in range(repeats):
@@ -252,15 +251,12 @@ class NestedPlan:
             raw = read_json(path.resolve())
             folds = tuple(
                 OuterFold(
-                    _name(fold["name"]),
-                    _count(fold["repeat"]),
-                    _count(fold["index"]),
-                    _indices(fold["train"]),
-                    _indices(fold["test"]),
-                    tuple(
-                        InnerFold(_indices(i["train"]), _indices(i["validation"]))
-                        for i in fold["inner"]
-                    ),
+                    name=_name(fold["name"]),
+                    repeat=_count(fold["repeat"]),
+                    index=_count(fold["index"]),
+                    train=_indices(fold["train"]),
+                    test=_indices(fold["test"]),
+                    inner=tuple(map(_inner_fold, fold["inner"])),
                 )
                 for fold in raw["folds"]
             )
@@ -369,6 +365,10 @@ def _count(raw: Any) -> int:
     if type(raw) is not int or not 0 <= raw < 2**63:
         raise TypeError("n_samples, repeat and index must be whole numbers")
     return raw
+
+
+def _inner_fold(raw: Any) -> InnerFold:
+    return InnerFold(_indices(raw["train"]), _indices(raw["validation"]))
 
 
 def _indices(raw: Any) -> IntArray:

@@ -100,7 +100,8 @@ class Evaluation:
         mean = split.target.known_beside(split.y_train)
 
         def score(method: Estimator, _: Any = None) -> FloatArray:
-            return self.finite(self._measured(measure, method, split.X_test, y, mean).values(), y)
+            measured = self._measured(measure, method, split.X_test, y, mean=mean)
+            return self.finite(measured.values(), y)
 
         return score
 
@@ -116,7 +117,7 @@ class Evaluation:
         with own_errors():
             predicted: LabelArray = model.predict(X)
             measured = {
-                name: self._measured(metric(name), model, X, y, mean, predicted)
+                name: self._measured(metric(name), model, X, y, mean=mean, predicted=predicted)
                 for name in (self.metric, *self.report)
             }
         report = {name: measured[name].values() for name in self.report}
@@ -128,26 +129,30 @@ class Evaluation:
         model: Any,
         X: Samples,
         y: LabelArray,
+        *,
         mean: FloatArray | None,
         predicted: LabelArray | None = None,
     ) -> Measured:
-        """Compute what a metric takes of a fitted model; its predictions, and means of
-        quantities, may be known.
+        """Compute what a metric takes of a fitted model, whose predictions may be known.
+
+        ``mean`` is that of the training quantities; None of other targets.
         """
-        known = measure.response == "predict" and predicted is not None
-        output: Any = predicted if known else measure.output(model, X, y)
+        if measure.response != "predict" or predicted is None:
+            predicted = measure.output(model, X, y)
         classes = getattr(model, "classes_", None) if mean is None else mean
+        whole = Measured(measure, y, predicted, classes)
         if not self.is_native:
-            return Measured(measure, y, output, classes)
+            return whole
         labelled = model.labelled(y)
         if not isinstance(X, TaskBlocks):
-            return Measured(measure, y, output, classes, {"": labelled})
+            return replace(whole, parts={"": labelled})
         parts = {name: (X.tasks == task) & labelled for task, name in enumerate(self.tasks)}
-        return Measured(measure, y, output, classes, parts)
+        return replace(whole, parts=parts)
 
     def finite(self, values: FloatArray, y: LabelArray) -> FloatArray:
-        """Check that values of the metric are finite. `y` is (n_samples,) or (n_samples,
-        n_labels).
+        """Check that values of the metric are finite.
+
+        `y` is (n_samples,) or (n_samples, n_labels).
         """
         for value in values:
             if not math.isfinite(value):

@@ -166,7 +166,7 @@ def _over_samples(
     return mean, float(np.sqrt((1 / n_folds + ratio) * variance)), float(freedom)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TTest:
     """Two-sided t-test of a mean difference, and the interval that belongs to it."""
 
@@ -299,7 +299,14 @@ def _t_test(mean: float, error: float, freedom: float, confidence: float, larges
     margin = float(stdtrit(freedom, (1 + confidence) / 2) * error)
     lower, upper = max(mean - margin, -largest), min(mean + margin, largest)
     p_value = float(2 * stdtr(freedom, -abs(t)))
-    return TTest(float(t), p_value, lower, upper, float(error), freedom)
+    return TTest(
+        statistic=float(t),
+        p_value=p_value,
+        lower=lower,
+        upper=upper,
+        error=float(error),
+        freedom=freedom,
+    )
 
 
 def holm(p_values: ArrayLike) -> FloatArray:

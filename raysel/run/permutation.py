@@ -82,22 +82,19 @@ def _moved(plan: NestedPlan, source: IntArray) -> NestedPlan:
         parts = [by_source[start:end] for start, end in zip(starts, ends, strict=True)]
         return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
-    return NestedPlan(
-        plan.n_samples,
-        tuple(
-            OuterFold(
-                fold.name,
-                fold.repeat,
-                fold.index,
-                moved(fold.train),
-                moved(fold.test),
-                tuple(
-                    InnerFold(moved(inner.train), moved(inner.validation)) for inner in fold.inner
-                ),
-            )
-            for fold in plan.folds
-        ),
-    )
+    def moved_inner(inner: InnerFold) -> InnerFold:
+        return InnerFold(moved(inner.train), moved(inner.validation))
+
+    folds = [
+        replace(
+            fold,
+            train=moved(fold.train),
+            test=moved(fold.test),
+            inner=tuple(map(moved_inner, fold.inner)),
+        )
+        for fold in plan.folds
+    ]
+    return NestedPlan(plan.n_samples, tuple(folds))
 
 
 def permuted_scores(
