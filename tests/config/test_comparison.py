@@ -231,5 +231,5 @@ def test_an_override_of_the_path_replaces_the_source_of_a_comparison():
     config = load_comparison("digits-compare", ["dataset.path=x.npz"])
     assert {study.dataset.path for study in config.members.values()} == {"x.npz"}
     assert {study.dataset.source for study in config.members.values()} == {None}
-    with pytest.raises(ConfigError, match="exactly one"):
+    with pytest.raises(ConfigError):
         load_comparison("digits-compare", ["dataset.path=x.npz", "dataset.source=wine"])

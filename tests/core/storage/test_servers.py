@@ -279,11 +279,11 @@ def test_google_cloud_storage_holds_data_and_study(tmp_path, monkeypatch):
             == (reference.directory.ranking / "ranking.csv").read_bytes()
         )
         assert open_study(uri).stored.study.data_hash == reference.stored.study.data_hash
-        with pytest.raises(DirectoryError, match="already holds a study"):
+        with pytest.raises(DirectoryError):
             working_folder(uri, new=True).__enter__()
-        with pytest.raises(DataError, match="there is no bucket none"):
+        with pytest.raises(DataError):
             load_dataset(f"gs://none/few.npz{options}")
-        with pytest.raises(DirectoryError, match="there is no bucket none"):
+        with pytest.raises(DirectoryError):
             running_at(f"gs://none/study{options}", refused=()).__enter__()
     finally:
         server.stop()
