@@ -1,11 +1,10 @@
-"""Adapter of classifiers, regressors and feature selectors in scikit-learn's style to raysel's
-estimator interface.
-"""
+"""Adapter of estimators and selectors in scikit-learn's style to raysel's interface."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,8 +69,7 @@ class ScikitLearnMethod(OneShotEstimator):
 
     @property
     def score_scale(self) -> str:
-        """Coefficients are of the size of an effect, importances and scikit-learn's scores its
-        squares.
+        """What its scores are: coefficients sizes of an effect, importances squares of one.
 
         An estimator may say otherwise, as `PermutationImportance` does.
         """
@@ -124,7 +122,7 @@ class ScikitLearnMethod(OneShotEstimator):
                     warning.message, warning.category, warning.filename, warning.lineno
                 )
         self.estimator_ = fitted
-        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
+        self.n_outputs_ = y.reshape(len(y), -1).shape[1]
         if hasattr(fitted, "classes_"):
             self.classes_ = fitted.classes_
         found = feature_scores(fitted, constant_features(X))
@@ -160,13 +158,13 @@ class ScikitLearnMethod(OneShotEstimator):
         return self._predicted(self._checked(X))
 
     def _predicted(self, rows: Any) -> LabelArray:
-        """Predict labels in the shape of the training labels; a single column is returned as one
-        dimension.
-        """
+        """Predict labels in the shape of the training labels, a single column in one dimension."""
         predicted: LabelArray = self.estimator_.predict(rows)
-        expected = (len(rows),) if self.n_outputs_ == 1 else (len(rows), self.n_outputs_)
-        if np.shape(predicted) == (len(rows), 1) and self.n_outputs_ == 1:
-            predicted = np.ravel(predicted)
+        expected: tuple[int, ...] = (len(rows), self.n_outputs_)
+        if self.n_outputs_ == 1:
+            expected = (len(rows),)
+            if np.shape(predicted) == (len(rows), 1):
+                predicted = np.ravel(predicted)
         if np.shape(predicted) != expected:
             raise DataError(
                 f"{type(self.estimator_).__name__}.predict returned an array of shape"
@@ -224,31 +222,30 @@ class ScikitLearnMethod(OneShotEstimator):
 
 def cells_of(X: Any) -> Any:
     """Return samples as an estimator gets them."""
-    return X.cells if isinstance(X, TableRows) else X
+    if isinstance(X, TableRows):
+        return X.cells
+    return X
 
 
 def wrapped_capabilities(cls: type) -> Capabilities:
     """Determine the capabilities of a class in scikit-learn's style before it is fitted."""
-    try:
+    estimator: Any = cls
+    with suppress(Exception):  # the class needs parameters
         estimator = cls()
-    except Exception:  # the class needs parameters  # noqa: BLE001
-        estimator = None
-    return capabilities_of(cls if estimator is None else estimator)
+    return capabilities_of(estimator)
 
 
 def capabilities_of(estimator: Any) -> Capabilities:
-    """Determine the capabilities of an estimator in scikit-learn's style, or of its class,
-    before it is fitted.
-    """
+    """Determine what an unfitted estimator in scikit-learn's style, or its class, is able to do."""
     cls = estimator if isinstance(estimator, type) else type(estimator)
     try:
         tags = get_tags(estimator)
         multilabel = bool(tags.classifier_tags and tags.classifier_tags.multi_label)
-        kind = tags.estimator_type
+        is_regressor = tags.estimator_type == "regressor"
     except Exception:  # it has no tags  # noqa: BLE001
-        multilabel, kind = False, "regressor" if issubclass(cls, RegressorMixin) else None
+        multilabel, is_regressor = False, issubclass(cls, RegressorMixin)
     predicts = hasattr(estimator, "predict")
-    targets = {QUANTITIES} if kind == "regressor" else {CLASSES}
+    targets = {QUANTITIES if is_regressor else CLASSES}
     if multilabel:
         targets.add(LABELS)
     if not predicts and hasattr(estimator, "transform"):
@@ -263,7 +260,7 @@ def capabilities_of(estimator: Any) -> Capabilities:
 
 
 def tagged_type(estimator: Any) -> str | None:
-    """Return "classifier", "regressor", "transformer", ... as the estimator's tags say; None if
-    it has none.
-    """
-    return get_tags(estimator).estimator_type if hasattr(estimator, "__sklearn_tags__") else None
+    """Return "classifier", "regressor", ... as the estimator's tags say; None without tags."""
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return None
+    return get_tags(estimator).estimator_type

@@ -22,12 +22,12 @@ def _is_text(dtype: Any) -> bool:
 
 
 def rows_of(X: Any) -> Any:
-    """Return samples as an array or a frame of pandas, as which one of polars keeps its columns'
-    names and types.
-    """
+    """Return samples as an array or as a frame of pandas, which keeps names and types."""
     if hasattr(X, "__arrow_c_stream__") and hasattr(X, "to_pandas"):
         X = X.to_pandas()
-    return X if hasattr(X, "iloc") else np.asarray(X)
+    if hasattr(X, "iloc"):
+        return X
+    return np.asarray(X)
 
 
 def own_cells(estimator: Any, X: Any) -> Any:
@@ -73,16 +73,12 @@ def own_cells(estimator: Any, X: Any) -> Any:
 
 
 def text_in_numbers(rows: Any) -> str:
-    """Name the first column of numbers of an array or a frame with cells that are none; empty if
-    there is none.
-    """
+    """Name the first column of numbers in which a cell is none; empty if there is none."""
     return text_among_numbers(_columns(rows))
 
 
 def text_in_error(rows: Any, error: str) -> str:
-    """Name the column of text of which an error quotes a cell, and say what to do; empty if it
-    quotes none.
-    """
+    """Name the column of text of which an error quotes a cell, and the mend; else empty."""
     for name, cells in _columns(rows):
         texts = dict.fromkeys(cell for cell in cells if isinstance(cell, str))
         quoted = next((repr(text) for text in texts if repr(text) in error), "")
@@ -104,9 +100,7 @@ def _columns(rows: Any) -> Iterator[tuple[str, Any]]:
 
 
 def allows_nan(estimator: Any) -> bool:
-    """Return whether an estimator takes NaN, as its tags say, or those of a Pipeline's first
-    step.
-    """
+    """Return whether an estimator, or the first step of a Pipeline, takes NaN by its tags."""
     first = _first_step(estimator)
     # These say nothing of their parts, each of which gets some columns and refuses what it does not
     # take.

@@ -1,6 +1,4 @@
-"""Base classes of feature selectors, linear classifiers and classifiers of one class against the
-rest.
-"""
+"""Base classes of selectors, linear classifiers, and classifiers of one class against the rest."""
 
 from __future__ import annotations
 
@@ -40,9 +38,8 @@ class Selector(SelectorMixin, Estimator):
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
-        n_selected = self.n_features_to_select
         # Half of the features by default, as in scikit-learn's RFE.
-        limit = max(1, self.n_features_in_ // 2) if n_selected is None else n_selected
+        limit = self.n_features_to_select or max(1, self.n_features_in_ // 2)
         return (self.ranking_ <= limit) & (self.scores_ > 0)
 
 
@@ -89,11 +86,12 @@ class LinearSelector(ClassifierMixin, Selector):
             return X.computed(self.decision_function)
         features: FloatArray = validate_samples(self, X, dtype=np.float64, reset=False)
         values = features @ self.coef_.T + self.intercept_
-        return values[:, 0] if len(self.coef_) == 1 else values
+        if len(self.coef_) == 1:
+            return values[:, 0]
+        return values
 
     def predict(self, X: ArrayLike) -> LabelArray:
-        """Predict the class of largest score; for two classes the second one if its score is
-        positive.
+        """Predict the class of largest score, of two classes the second if its score is above 0.
 
         Parameters
         ----------
@@ -106,13 +104,12 @@ class LinearSelector(ClassifierMixin, Selector):
             Predicted classes.
         """
         values = self.decision_function(X)
-        positions = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[positions]
+        if values.ndim == 1:
+            return self.classes_[(values > 0).astype(int)]
+        return self.classes_[values.argmax(axis=1)]
 
     def _keep_linear(self, coef: FloatArray, intercept: FloatArray, classes: LabelArray) -> None:
-        """Set ``coef_``, ``intercept_`` and ``classes_`` from one row for each class, also where
-        there are two.
-        """
+        """Set ``coef_``, ``intercept_`` and ``classes_`` from one row for each class."""
         if len(coef) == 2:  # scikit-learn's convention: one row, positive for the second class
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         self.coef_, self.intercept_, self.classes_ = coef, intercept, classes
@@ -167,7 +164,10 @@ class TensorShaped(Estimator):
             raise ConfigError(
                 f"{cls.__name__} takes arrays or vectors, not {layout}: set dataset.shape."
             )
-        return cls(shape=(*layout.grid, 1) if len(layout.grid) == 1 else layout.grid, **params)
+        shape = layout.grid
+        if len(shape) == 1:
+            shape = (*shape, 1)
+        return cls(shape=shape, **params)
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid and that ``shape`` has this number of cells.
@@ -186,13 +186,13 @@ class TensorShaped(Estimator):
         super().check(n_features)
         if self.mask is not None:
             self._check_mask(n_features)
-            return
-        shape = () if self.shape is None else tuple(self.shape)
-        if self.shape is not None and (
-            not shape or any(not isinstance(m, Integral) or m < 1 for m in shape)
-        ):
+        elif self.shape is not None:
+            self._check_shape(tuple(self.shape), n_features)
+
+    def _check_shape(self, shape: tuple[int, ...], n_features: int) -> None:
+        if not shape or any(not isinstance(m, Integral) or m < 1 for m in shape):
             raise ConfigError(f"shape={self.shape} is not a list of sides, e.g. (32, 32).")
-        if self.shape is not None and math.prod(shape) != n_features:
+        if math.prod(shape) != n_features:
             raise ConfigError(
                 f"shape={self.shape} has {' x '.join(map(str, shape))} = {math.prod(shape)} cells, "
                 f"but there are {n_features} features."
@@ -213,9 +213,7 @@ class TensorShaped(Estimator):
             )
 
     def _inside(self) -> BoolArray | None:
-        """The mask without slices of which no cell is a feature and without sides of 1; None if
-        all cells are.
-        """
+        """Return the mask without slices that no cell is in; None if all cells are features."""
         if self.mask is None:
             return None
         mask = np.asarray(self.mask)
@@ -231,18 +229,22 @@ class TensorShaped(Estimator):
                 " mask only.",
                 stacklevel=2,
             )
-        return None if box.all() else box.squeeze()
+        if box.all():
+            return None
+        return box.squeeze()
 
     def _sides(self, n_features: int) -> tuple[int, ...]:
-        """Sides of the samples, at least two: a vector is a matrix of one column, and sides of 1
-        are left out.
-        """
-        given = (n_features,) if self.shape is None else tuple(self.shape)
+        """Return the sides of the samples, at least two, without sides of 1."""
+        given: tuple[int, ...] = (n_features,)
         if self.mask is not None:
-            mask = np.asarray(self.mask)
-            given = tuple(len(np.unique(index)) for index in np.nonzero(mask))
-        shape = given if len(given) == 2 else tuple(side for side in given if side > 1)
-        return (*shape, 1, 1)[:2] if len(shape) < 2 else shape
+            given = tuple(len(np.unique(index)) for index in np.nonzero(np.asarray(self.mask)))
+        elif self.shape is not None:
+            given = tuple(self.shape)
+        if len(given) == 2:
+            return given
+        sides = tuple(side for side in given if side > 1)
+        missing = 2 - len(sides)
+        return sides + (1,) * missing
 
 
 class TensorSelector(TensorShaped, LinearSelector):
@@ -266,19 +268,20 @@ class SignedTarget:
 
     @property
     def counts(self) -> IntArray:
-        """Number of samples of each class, (n_classes,), or without and with each label,
-        (n_labels, 2).
-        """
+        """Number of samples of each class; of labels of shape (n_labels, 2), without and with."""
         above = np.count_nonzero(self.signs > 0, axis=1)
         if len(self.classes) > 2 and not self.multilabel:
             return above
         sides = np.column_stack([self.signs.shape[1] - above, above])
-        return sides if self.multilabel else sides[0]
+        if self.multilabel:
+            return sides
+        return sides[0]
 
 
 def signed_target(y: ArrayLike) -> SignedTarget:
-    """Make one binary problem for each class or label. `y` is (n_samples,) or (n_samples,
-    n_labels).
+    """Make one binary problem for each class or label.
+
+    `y` is (n_samples,) or (n_samples, n_labels).
     """
     y = np.asarray(y)
     multilabel = y.ndim == 2 and y.shape[1] > 1
@@ -286,9 +289,15 @@ def signed_target(y: ArrayLike) -> SignedTarget:
         positive, classes = _positive_labels(y), np.arange(y.shape[1])
     else:
         classes, codes = distinct_classes(y)
-        columns = np.arange(len(classes)) if len(classes) > 2 else np.array([1])
-        positive = codes.reshape(-1, 1) == columns
+        positive = codes.reshape(-1, 1) == positive_classes(len(classes))
     return SignedTarget(np.ascontiguousarray(np.where(positive.T, 1.0, -1.0)), classes, multilabel)
+
+
+def positive_classes(n_classes: int) -> IntArray:
+    """Return the positions of the classes with a problem each: all, or the second of two."""
+    if n_classes > 2:
+        return np.arange(n_classes)
+    return np.array([1])
 
 
 def _positive_labels(y: LabelArray) -> LabelArray:
@@ -302,8 +311,7 @@ def _positive_labels(y: LabelArray) -> LabelArray:
 
 
 class OneAgainstRestClassifier(ClassifierMixin, Estimator):
-    """Base class of classifiers with a score for each class against the rest, which also support
-    multi-label targets.
+    """Base class of classifiers with a score for each class or label against the rest.
 
     A method also derives from `IterativeEstimator` or `OneShotEstimator`, implements
     ``decision_function`` and calls ``_keep_target`` when it is fitted. By default it ranks no
@@ -346,6 +354,12 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
             return features, target
         return super()._validate_data(X, y)
 
+    def _of_second(self, values: FloatArray) -> FloatArray:
+        """Return the scores of the second of two classes; of more, or of labels, all."""
+        if len(self.classes_) > 2 or self.multilabel_:
+            return values
+        return values[:, 0]
+
     def _checked(self, X: ArrayLike, order: str | None = None) -> FloatArray:
         """Validate samples to predict."""
         check_is_fitted(self)
@@ -368,8 +382,7 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
         """
 
     def predict(self, X: ArrayLike) -> LabelArray:
-        """Predict the class of largest score, or for a multi-label target all labels of positive
-        score.
+        """Predict the class of largest score, or all labels of positive score.
 
         Of classes with equal scores the most frequent one of the training set is predicted, of
         equally frequent ones the first. A label (or the second of two classes) with score 0 is
@@ -391,7 +404,9 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
             return self.classes_[order[values[:, order].argmax(axis=1)]]
         majority = self.class_count_[..., 1] > self.class_count_[..., 0]
         positive = np.where(values == 0, majority, values > 0).astype(np.int64)
-        return positive if self.multilabel_ else self.classes_[positive]
+        if self.multilabel_:
+            return positive
+        return self.classes_[positive]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -401,9 +416,7 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
 
 
 class OneAgainstRest(OneAgainstRestClassifier, LinearSelector):
-    """Base class of linear classifiers of one class against the rest, which rank the features by
-    their coefficients.
-    """
+    """Base class of linear classifiers of one class against the rest, which rank features."""
 
     capabilities: ClassVar[Capabilities] = replace(
         LinearSelector.capabilities, targets=frozenset({CLASSES, LABELS})

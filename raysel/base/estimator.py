@@ -1,6 +1,4 @@
-"""Base classes of all methods, their capabilities, and what iterating methods and those solved
-in one step share.
-"""
+"""Base classes of all methods, what they are capable of, and what they share."""
 
 from __future__ import annotations
 
@@ -50,6 +48,20 @@ TRANSDUCTIVE = "sees the features of the test samples, not their labels"
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 COUNT = Interval(Integral, 1, None, closed="left")
+
+
+def size_of_model(value: Any) -> float:
+    """Return the size that a parameter gives a model, for `complexity_key`; infinite for None."""
+    if value is None:
+        return math.inf
+    return float(np.sum(value))
+
+
+def next_seed(seed: int | None) -> int:
+    """Return the seed of the start after this one; 0 after the start without one."""
+    if seed is None:
+        return 0
+    return seed + 1
 
 
 @dataclass(frozen=True)
@@ -175,15 +187,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        declared = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
-        cls._parameter_constraints = {
-            key: value for constraints in declared for key, value in constraints.items()
-        }
+        constraints: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            constraints |= vars(base).get("_parameter_constraints", {})
+        cls._parameter_constraints = constraints
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Make an estimator for data of a layout, with those of ``layout_parameters`` that the
-        layout has.
+        """Make an estimator with those of its ``layout_parameters`` that a layout has.
 
         Parameters
         ----------
@@ -244,16 +255,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def score_scale(self) -> str:
-        """What the scores are without information: ``capabilities.score_scale``, unless
-        parameters decide.
-        """
+        """What the scores are: ``capabilities.score_scale``, unless parameters decide."""
         return self.capabilities.score_scale
 
     @property
     def univariate(self) -> bool:
-        """Whether the score of a feature depends on no other: ``capabilities.univariate``,
-        unless parameters decide.
-        """
+        """Whether each score is of one feature alone, as ``capabilities.univariate`` says."""
         return self.capabilities.univariate
 
     def check(self, n_features: int) -> None:
@@ -307,8 +314,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
         key = []
         for name in self.simpler_first:
-            value = getattr(self, name.removeprefix("-"))
-            size = np.inf if value is None else float(value)
+            size = size_of_model(getattr(self, name.removeprefix("-")))
             key.append(-size if name.startswith("-") else size)
         return tuple(key)
 
@@ -328,8 +334,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return False
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: Any) -> None:
-        """Set the fitted attributes to the zero solution; required if `is_zero_solution` can return
-        True.
+        """Set the fitted attributes to the solution that `is_zero_solution` proves.
 
         Parameters
         ----------
@@ -342,8 +347,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
 
     def another_start(self) -> Self | None:
-        """Return an unfitted copy of this fitted estimator that starts elsewhere; of the copy, a
-        further one.
+        """Return an unfitted copy that starts elsewhere; of the copy, a further one.
 
         Returns
         -------
@@ -394,9 +398,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @abstractmethod
     def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
-        """Yield the objective after each iteration, with the fitted attributes set; need not
-        terminate by itself.
-        """
+        """Yield the objective after each iteration, with the fitted attributes set."""
 
     @abstractmethod
     def _has_converged(self, path: FloatArray) -> bool:
@@ -596,9 +598,7 @@ class IterativeEstimator(Estimator):
         return self.max_iter
 
     def _has_converged(self, path: FloatArray) -> bool:
-        """Return whether the duality gap or, without one, the last change of the objective was
-        at most ``tol``.
-        """
+        """Return whether the duality gap, or else the last change of J, is at most ``tol``."""
         if self.dual_gap_ is not None:
             return self.dual_gap_ <= self.tol
         return len(path) > 1 and bool(abs(path[-2] - path[-1]) <= self.tol * abs(path[-2]))
@@ -646,5 +646,7 @@ class OneShotEstimator(Estimator):
 
 def convergence_of(solver: Estimator) -> tuple[bool, float | None]:
     """Return whether a fitted solver met its ``tol``, and its relative duality gap."""
-    gap = getattr(solver, "dual_gap_", None)
-    return bool(solver.converged_), float(gap) if gap is not None and math.isfinite(gap) else None
+    converged, gap = bool(solver.converged_), getattr(solver, "dual_gap_", None)
+    if gap is None or not math.isfinite(gap):
+        return converged, None
+    return converged, float(gap)

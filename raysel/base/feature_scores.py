@@ -1,6 +1,4 @@
-"""Scores of the features of a fitted estimator in scikit-learn's style, by its public
-attributes.
-"""
+"""Feature scores of fitted estimators in scikit-learn's style, by their public attributes."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ from raysel.core.arrays import BoolArray, FloatArray, LabelArray
 
 
 def feature_scores(fitted: Any, constant: BoolArray) -> tuple[str, FloatArray] | None:
-    """Return the feature scores of a fitted estimator in scikit-learn's style, and the attribute
-    that they are of.
-    """
+    """Return the feature scores of a fitted estimator and the attribute that they are of."""
     if isinstance(fitted, CodedClassifier):
         return feature_scores(fitted.estimator_, constant)
     if isinstance(fitted, Pipeline):
@@ -28,23 +24,26 @@ def feature_scores(fitted: Any, constant: BoolArray) -> tuple[str, FloatArray] |
         scores = _by_feature(getattr(fitted, name, None), len(constant), joined=name == "coef_")
         if scores is not None:
             return name, _usable(scores, constant)
-    return _selector_scores(fitted, constant) if hasattr(fitted, "get_support") else None
+    if hasattr(fitted, "get_support"):
+        return _selector_scores(fitted, constant)
+    return None
 
 
 def _by_feature(
     values: Any, n_features: int, *, joined: bool, order: float = 2
 ) -> FloatArray | None:
-    """Return values as one number a feature, joined by the norm over rows if they are; None if
-    they are no such.
-    """
+    """Return values as one number a feature, by the norm over rows; None if they are none."""
     try:
-        values = values.toarray() if hasattr(values, "toarray") else values
+        if hasattr(values, "toarray"):
+            values = values.toarray()
         values = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         return None  # e.g. scores_ of LogisticRegressionCV, a dict of the scores of its folds
     if values.ndim == 0 or values.shape[-1] != n_features or not (joined or values.ndim == 1):
         return None
-    return np.linalg.norm(values.reshape(-1, n_features), axis=0, ord=order) if joined else values
+    if not joined:
+        return values
+    return np.linalg.norm(values.reshape(-1, n_features), axis=0, ord=order)
 
 
 def _usable(scores: FloatArray, constant: BoolArray) -> FloatArray:
@@ -54,8 +53,7 @@ def _usable(scores: FloatArray, constant: BoolArray) -> FloatArray:
 
 
 def _selector_scores(selector: Any, constant: BoolArray) -> tuple[str, FloatArray] | None:
-    """Return the scores of a selector: its ``ranking_``, the weights of its ``estimator_``, or else
-    its support.
+    """Return scores of a selector: its ranking, the weights of its estimator, or its support.
 
     The features that it selects are before all others, and among themselves in the order of the
     weights.
@@ -67,22 +65,26 @@ def _selector_scores(selector: Any, constant: BoolArray) -> tuple[str, FloatArra
     name, weights = _weights(selector, len(support), int(support.sum()))
     if ranking is None and weights is not None and len(weights) == len(support):
         return name, _usable(weights, constant)
-    places = support.astype(np.float64) if ranking is None else ranking.max() + 1 - ranking
+    if ranking is None:
+        name, places = "get_support", support.astype(np.float64)
+    else:
+        name, places = "ranking_", ranking.max() + 1 - ranking
     if weights is not None and len(weights) == support.sum():
         places[support] += 0.5 * weights / (weights.max(initial=0.0) or 1.0)
-    return "get_support" if ranking is None else "ranking_", np.where(constant, 0.0, places)
+    return name, np.where(constant, 0.0, places)
 
 
 def _weights(selector: Any, n_features: int, n_selected: int) -> tuple[str, FloatArray | None]:
-    """Return the weights of all features, or of those selected, by the fitted estimator of a
-    selector.
+    """Return the weights of all features, or of those selected, by a selector's estimator.
 
     They are those by which it selects: of its ``importance_getter``, joined by the norm of its
     ``norm_order``.
     """
     fitted = getattr(selector, "estimator_", None)
     getter = getattr(selector, "importance_getter", "auto")
-    names = ("coef_", "feature_importances_") if getter == "auto" else (getter,)
+    names: tuple[Any, ...] = (getter,)
+    if getter == "auto":
+        names = ("coef_", "feature_importances_")
     order = getattr(selector, "norm_order", 2)
     for get in names:
         values = get(fitted) if callable(get) else _attribute(fitted, get)
@@ -103,8 +105,7 @@ def _attribute(fitted: Any, path: str) -> Any:
 
 
 def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> tuple[str, FloatArray] | None:
-    """Return the scores of the last step that has some, 0 for features that an earlier or later
-    step leaves out.
+    """Return the scores of the last step that has some; 0 for features that steps leave out.
 
     None if a step before it mixes the features. Variances are scores only of a pipeline that has no
     others and predicts nothing: a filter of constant columns ranks none of those that it keeps.
@@ -136,9 +137,7 @@ def _default_names(n_columns: int) -> LabelArray:
 
 
 def _keeps_columns(step: Any, n_columns: int) -> bool:
-    """Return whether each output of a fitted step is the column at its place, as the names of
-    the outputs say.
-    """
+    """Return whether the outputs of a fitted step are the columns at their places."""
     if isinstance(step, OneToOneFeatureMixin):
         return True
     try:

@@ -28,8 +28,7 @@ from raysel.numerics.classification import distance_differences
 class FittedProjection(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Estimator
 ):
-    """Base class of projections: transformation, 1-nearest-neighbour prediction and feature
-    selection.
+    """Base class of projections, which also classify by the nearest neighbour and rank.
 
     Attributes
     ----------
@@ -86,9 +85,7 @@ class FittedProjection(
         values: Sequence[FloatArray],
         embeddings: Sequence[FloatArray],
     ) -> None:
-        """Set the fitted attributes from each task's U_i and the discriminant values of its
-        columns.
-        """
+        """Set the fitted attributes from each task's U_i and discriminant values."""
         signs = [
             np.where(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])] < 0, -1.0, 1.0)
             for U in projections
@@ -164,9 +161,7 @@ class FittedProjection(
         return self.embedded_labels_[task][nearest]
 
     def _class_distances(self, task: int, X: FloatArray) -> FloatArray:
-        """Distance of each sample to the nearest projected sample of each class, infinite for
-        other tasks' classes.
-        """
+        """Return the distance of each sample to each class; infinite for those of other tasks."""
         nearest = np.full((len(X), len(self.classes_)), np.inf)
         codes = np.searchsorted(self.classes_, self.embedded_labels_[task])
         by_class = np.argsort(codes, kind="stable")
@@ -178,9 +173,7 @@ class FittedProjection(
     def _parts(
         self, X: ArrayLike | TaskBlocks
     ) -> tuple[int, list[tuple[int, IntArray, FloatArray]]]:
-        """Validate X; return the number of samples and (task, rows, samples) of each task with
-        samples.
-        """
+        """Validate X; return the number of samples and (task, rows, samples) of each task."""
         check_is_fitted(self)
         widths = [len(U) for U in self.projections_]
         if isinstance(X, TaskBlocks):
@@ -242,8 +235,7 @@ class FittedProjection(
         return predicted
 
     def decision_function(self, X: ArrayLike | TaskBlocks) -> FloatArray:
-        """Score each class by the distances to the nearest projected training samples of the
-        sample's task.
+        """Score each class by the distances to the nearest training samples of the task.
 
         The score of a class is the distance to the nearest sample of another class minus that to
         the nearest of its own, so that the predicted class has the largest score.
@@ -263,7 +255,9 @@ class FittedProjection(
         scores = np.empty((n, len(self.classes_)))
         for task, rows, samples in parts:
             scores[rows] = distance_differences(self._class_distances(task, samples))
-        return scores[:, 1] if len(self.classes_) == 2 else scores
+        if len(self.classes_) == 2:
+            return scores[:, 1]
+        return scores
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

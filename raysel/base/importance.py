@@ -1,6 +1,4 @@
-"""Permutation importance: ranks the features of any classifier or regressor by what it loses
-without them.
-"""
+"""Permutation importance: ranks features by what an estimator loses without them."""
 
 from __future__ import annotations
 
@@ -30,8 +28,7 @@ _ROUNDING = 1e-12
 
 
 class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
-    """Classifier or regressor whose features are ranked by permutation importance on held-out
-    samples.
+    """Classifier or regressor whose features are ranked by permutation importance.
 
     The samples are divided into folds, and a clone of the estimator is fitted to all folds but one.
     The importance of a feature is what the clone's score on the samples left out loses where the
@@ -170,16 +167,20 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
                     values = left_out[values[:, self.origin], np.arange(len(self.origin))]
                 return measure(true, measure.output(fitted, values, true), classes)
 
-            rows = np.arange(len(test))[:, None]
+            cells = left_out
+            if self.origin is not None:  # the numbers of the rows, once for each feature
+                cells = np.repeat(np.arange(len(test))[:, None], 1 + self.origin.max(), axis=1)
             drop = permutation_importance(
                 model,
-                left_out if self.origin is None else np.repeat(rows, 1 + self.origin.max(), axis=1),
+                cells,
                 labels[test],
                 scoring=score,
                 n_repeats=self.n_repeats,
                 random_state=self.random_state,
             ).importances_mean
-            return drop if self.origin is None else drop[self.origin]
+            if self.origin is None:
+                return drop
+            return drop[self.origin]
 
         losses = np.array([loss(train, test) for train, test in self._folds(labels)])
         mean = losses.mean(axis=0)
@@ -194,7 +195,7 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
             n_folds = len(y) // 2  # a metric of one sample may be undefined
         else:
             splitter, (classes, counts) = StratifiedKFold, np.unique(y, return_counts=True)
-            several = counts > 1 if counts.max() > 1 else counts > 0
+            several = counts >= min(2, counts.max())
             rows, n_folds = np.flatnonzero(np.isin(y, classes[several])), counts[several].min()
         n_folds = max(2, min(self.n_folds, n_folds))
         folds = splitter(n_folds, shuffle=True, random_state=self.random_state).split(

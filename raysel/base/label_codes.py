@@ -17,9 +17,7 @@ from raysel.core.errors import DataError
 
 
 def fit_to_labels(estimator: Any, X: Any, y: LabelArray) -> Any:
-    """Fit a clone to labels; where it refuses these and takes their numbers 0 to k - 1, a
-    `CodedClassifier` of it.
-    """
+    """Fit a clone to labels, or to their numbers 0 to k - 1 where it takes only those."""
     try:
         return clone(estimator).fit(X, y)
     except Exception as refused:
@@ -61,9 +59,7 @@ def _wrapped_has(name: str) -> Any:
 
 
 class CodedClassifier(MetaEstimatorMixin, BaseEstimator):
-    """Classifier that is fitted to the places of the labels among the classes, and predicts the
-    labels.
-    """
+    """Classifier that is fitted to the numbers of the classes, and predicts the labels."""
 
     estimator_: Any
     classes_: LabelArray

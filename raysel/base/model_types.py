@@ -1,11 +1,9 @@
-"""Types that a model file may hold: by a list, and the estimators whose classes this process has
-imported.
-"""
+"""Types that a model file may hold: those of a list, and estimators imported here."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from sklearn.base import BaseEstimator
 
@@ -170,16 +168,21 @@ _OTHERS = {
     "xgboost.core": "Booster",
     "xgboost.sklearn": "XGBClassifier XGBRFClassifier XGBRFRegressor XGBRanker XGBRegressor",
 }
-SKLEARN = frozenset(
-    f"sklearn.{module}.{name}" for module, names in _CLASSES.items() for name in names.split()
-)
-_OTHER_CLASSES = frozenset(
-    f"{module}.{name}" for module, names in _OTHERS.items() for name in names.split()
-)
+
+
+def _full_names(listed: Mapping[str, str], package: str = "") -> frozenset[str]:
+    """Return the full names of classes that are listed by module, a text of names each."""
+    names: set[str] = set()
+    for module, classes in listed.items():
+        names |= {f"{package}{module}.{name}" for name in classes.split()}
+    return frozenset(names)
+
+
+SKLEARN = _full_names(_CLASSES, "sklearn.")
+_OTHER_CLASSES = _full_names(_OTHERS)
 #: Losses of scikit-learn in compiled code.
-_LOSSES = frozenset(
-    f"sklearn.{module}.{name}"
-    for module, names in {
+_LOSSES = _full_names(
+    {
         "_loss._loss": (
             "CyAbsoluteError CyExponentialLoss CyHalfBinomialLoss CyHalfGammaLoss"
             " CyHalfMultinomialLoss CyHalfPoissonLoss CyHalfSquaredError CyHalfTweedieLoss"
@@ -188,8 +191,8 @@ _LOSSES = frozenset(
         "linear_model._sgd_fast": (
             "EpsilonInsensitive Hinge ModifiedHuber SquaredEpsilonInsensitive SquaredHinge"
         ),
-    }.items()
-    for name in names.split()
+    },
+    "sklearn.",
 )
 #: Functions that a model file may name.
 FUNCTIONS = frozenset(
@@ -308,11 +311,11 @@ def trusted_types() -> frozenset[str]:
 
 
 def is_imported_estimator(name: str) -> bool:
-    """Return whether a dotted name is that of an estimator's class in a module that this process
-    has imported.
-    """
+    """Return whether a dotted name is an estimator's class in a module imported here."""
     module, _, attribute = name.rpartition(".")
-    found = vars(sys.modules[module]).get(attribute) if module in sys.modules else None
+    if module not in sys.modules:
+        return False
+    found = vars(sys.modules[module]).get(attribute)
     return (
         isinstance(found, type) and issubclass(found, BaseEstimator) and found.__module__ == module
     )

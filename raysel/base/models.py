@@ -1,6 +1,4 @@
-"""Models in skops' format, signed when they are written, read without pickle once the signature
-and the names are checked.
-"""
+"""Models in skops' format: signed when written, read without pickle once checked."""
 
 from __future__ import annotations
 
@@ -26,30 +24,22 @@ _SCHEMA = "schema.json"
 
 
 def types_within(path: Path) -> set[str]:
-    """Return the names of the classes and functions in a model file, of which nothing is
-    imported.
-    """
+    """Return the names of the classes and functions in a model file; imports nothing."""
     return {name for _, name in _nodes(path.read_bytes())}
 
 
 def own_estimators(content: bytes) -> set[str]:
-    """Return the names of the estimators in a model file that are outside raysel's list, and
-    imported here.
-    """
+    """Return the estimators in a model file that are not in raysel's list, but imported."""
     return imported_estimators(classes_within(content))
 
 
 def classes_within(content: bytes) -> set[str]:
-    """Return the names of the classes whose objects a model file holds, of which nothing is
-    imported.
-    """
+    """Return the classes of the objects that a model file holds; imports nothing."""
     return {name for kind, name in _nodes(content) if kind == "ObjectNode"}
 
 
 def other_classes(content: bytes) -> set[str]:
-    """Return the classes in a model file that are outside raysel's list; of a damaged file they
-    are not known.
-    """
+    """Return the classes in a model file that are not in raysel's list; none if damaged."""
     try:
         return classes_within(content) - trusted_types()
     except Exception:  # whoever opens it says what is damaged  # noqa: BLE001
@@ -57,9 +47,7 @@ def other_classes(content: bytes) -> set[str]:
 
 
 def foreign_nodes(content: bytes, classes: Collection[str]) -> set[str]:
-    """Return the names of the nodes of a model file that are of another kind, or objects of
-    other classes.
-    """
+    """Return the names of nodes in a model file of other kinds, or of other classes."""
     foreign = set()
     for kind, name in _nodes(content):
         allowed = classes if kind == "ObjectNode" else KINDS.get(kind, ())
@@ -92,9 +80,7 @@ def _mappings(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def with_present_names(content: bytes) -> bytes:
-    """Replace the modules of raysel's classes in a model file by the present modules of classes
-    of these names.
-    """
+    """Replace the modules of raysel's classes in a model file by those of today."""
     present = (name.rpartition(".") for name in trusted_types() if name.startswith("raysel."))
     modules = {name: module for module, _, name in present}
     with zipfile.ZipFile(io.BytesIO(content)) as file:
@@ -118,7 +104,9 @@ def _module(node: dict[str, Any], modules: Mapping[str, str]) -> Any:
     """Module that a node names, or the one that one of raysel's classes is in now."""
     module = node.get("__module__")
     ours = isinstance(module, str) and module.startswith("raysel.")
-    return modules.get(str(node.get("__class__")), module) if ours else module
+    if not ours:
+        return module
+    return modules.get(str(node.get("__class__")), module)
 
 
 def untrusted_types(model: BaseEstimator) -> list[str]:
@@ -146,17 +134,14 @@ def untrusted_types(model: BaseEstimator) -> list[str]:
 
 
 def unlisted_estimators(model: BaseEstimator) -> list[str]:
-    """List the estimators in a model that are outside `trusted_types`: who loads it imports
-    their modules before.
-    """
+    """List the estimators in a model whose modules who loads it has to import before."""
     import skops.io  # noqa: PLC0415
 
     return sorted(own_estimators(skops.io.dumps(_without_callbacks(model))))
 
 
 def save_model(model: BaseEstimator, path: str | Path) -> Path:
-    """Write a fitted model in skops' format, without its callbacks, and beside it its hash by the
-    key of this account.
+    """Write a fitted model in skops' format, and beside it its hash by this account's key.
 
     Where the key can be neither read nor made there is no hash, and `load_model` needs
     ``trust=True``.
@@ -229,8 +214,10 @@ def load_model(path: str | Path, *, trust: bool = False) -> Any:
     ...     load_model(path).range_
     4.0
     """
-    folder = os.path.isdir(path)  # noqa: PTH112 - Path's raises an error of a name that is too long
-    return read_model(_model_of_study(Path(path)) if folder else Path(path), path, trust=trust)
+    file = Path(path)
+    if os.path.isdir(path):  # noqa: PTH112 - Path's raises an error of a name that is too long
+        file = _model_of_study(file)
+    return read_model(file, path, trust=trust)
 
 
 def read_model(file: Path, place: str | Path, *, trust: bool) -> Any:
@@ -259,8 +246,9 @@ def read_model(file: Path, place: str | Path, *, trust: bool) -> Any:
 
 
 def damage_of(content: bytes) -> str:
-    """Return what of a model file's bytes is missing or damaged; empty if nothing is. No part of
-    it is interpreted.
+    """Return what of a model file's bytes is missing or damaged; empty if nothing is.
+
+    No part of it is interpreted.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -270,8 +258,10 @@ def damage_of(content: bytes) -> str:
             schema = json.loads(archive.read(_SCHEMA))
     except Exception as error:  # as of a file that is none, or is cut  # noqa: BLE001
         return f"it is no whole skops file ({type(error).__name__})"
-    named = {str(node["file"]) for node in _mappings(schema) if "file" in node}
-    return f"it lacks its part {min(named - members)}" if named - members else ""
+    missing = {str(node["file"]) for node in _mappings(schema) if "file" in node} - members
+    if missing:
+        return f"it lacks its part {min(missing)}"
+    return ""
 
 
 def _model_of_study(folder: Path) -> Path:

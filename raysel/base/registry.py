@@ -1,5 +1,4 @@
-"""Registry of methods by name, which imports a method only when it is used, and the contents of
-their docstrings.
+"""Registry of methods by name, each imported when it is used, and their docstrings.
 
 A name is one of raysel's own, one that another package registers under the entry point
 ``raysel.estimators``, or the dotted name of an importable class in scikit-learn's style, e.g.
@@ -33,10 +32,11 @@ def parameter_texts(cls: type) -> dict[str, tuple[str, str]]:
     entries = re.findall(
         r"^(\w.*?) : (.*)\n((?:(?:[ ].*)?(?:\n|\Z))*)", _section(cls, "Parameters"), re.MULTILINE
     )
-    texts = {
-        names: (kind, " ".join(text.replace("``", "").split())) for names, kind, text in entries
-    }
-    return {name.strip(): text for names, text in texts.items() for name in names.split(",")}
+    texts: dict[str, tuple[str, str]] = {}
+    for names, kind, text in entries:
+        described = kind, " ".join(text.replace("``", "").split())
+        texts |= dict.fromkeys(map(str.strip, names.split(",")), described)
+    return texts
 
 
 def papers(cls: type) -> str:
@@ -52,7 +52,9 @@ def _section(cls: type, title: str) -> str:
         inspect.getdoc(cls) or "",
         re.MULTILINE | re.DOTALL,
     )
-    return f"{match[1]}\n" if match else ""
+    if match is None:
+        return ""
+    return f"{match[1]}\n"
 
 
 #: Entry point group in which other packages register subclasses of `Estimator` or classes in
@@ -211,9 +213,7 @@ def build_solver(
     random_state: int | None = None,
     importance: str | None = None,
 ) -> Estimator:
-    """Make a method for data of a layout; one in scikit-learn's style may rank by the loss of a
-    metric.
-    """
+    """Make a method for data of a layout, in scikit-learn's style one with an importance."""
     cls = solver_class(name)
     supplied = cls.layout_parameters if issubclass(cls, Estimator) else frozenset()
     _check_parameters(name, cls, params, supplied)
@@ -234,9 +234,7 @@ def build_solver(
 
 
 def warn_of_name_clash(name: str) -> None:
-    """Warn if another package registers the name of one of raysel's own methods; raysel's method
-    is used.
-    """
+    """Warn if another package registers the name of a method of raysel, which is used."""
     warn_of_clash(GROUP, name, OWN)
 
 

@@ -63,21 +63,17 @@ class LinearRegressor(RegressorMixin, Selector):
 
     @staticmethod
     def _targets(y: LabelArray) -> tuple[QuantityScale, FloatArray]:
-        """Return the means and deviations of the quantities, and the standardised ones,
-        (n_samples, n_quantities).
-        """
+        """Return means and deviations of the quantities, and these standardised."""
         return standardised(y)
 
     def _keep_linear(self, coef: FloatArray, intercept: FloatArray, scale: QuantityScale) -> None:
-        """Set ``coef_`` and ``intercept_`` from the coefficients of the standardised quantities,
-        one row for each.
-        """
+        """Set ``coef_`` and ``intercept_`` from coefficients of the standardised quantities."""
         shape = scale.shape
         self.coef_ = np.ascontiguousarray(
             (coef * scale.deviation[:, None]).reshape(*shape, coef.shape[1])
         )
-        values = (intercept * scale.deviation + scale.mean).reshape(shape)
-        self.intercept_ = values if shape else values[()]
+        # A number, not an array of no axes, where y has one axis.
+        self.intercept_ = (intercept * scale.deviation + scale.mean).reshape(shape)[()]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -86,9 +82,7 @@ class LinearRegressor(RegressorMixin, Selector):
 
 
 class TensorRegressor(TensorShaped, LinearRegressor):
-    """Base class of linear regressions of samples that are arrays, with the parameter ``shape``
-    of `TensorShaped`.
-    """
+    """Base class of linear regressions of samples that are arrays, with a ``shape``."""
 
     capabilities: ClassVar[Capabilities] = replace(
         LinearRegressor.capabilities, layouts=frozenset({TENSOR, VOLUME})

@@ -36,6 +36,10 @@ class DataSize:
         n_values = self.n_samples * self.n_features * self.n_classes
         return sum(n_values > step for step in _STEPS)
 
+    def by_effort(self, small: Any, medium: Any, large: Any) -> Any:
+        """Return what fits the effort; ``large`` stands for huge ones too."""
+        return (small, medium, large)[min(self.effort, LARGE)]
+
     @property
     def has_large_systems(self) -> bool:
         """Whether equations of the samples or of the features take long to solve."""

@@ -1,6 +1,4 @@
-"""Fitting of projections, by ``fit`` with all tasks in one X or by ``fit_tasks`` with separate
-tasks.
-"""
+"""Fitting of projections, by ``fit`` with all tasks in one X, or by ``fit_tasks``."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from raysel.base.estimator import COUNT
+from raysel.base.estimator import COUNT, size_of_model
 from raysel.base.fitted_projection import FittedProjection
 from raysel.base.task_samples import (
     TaskSamples,
@@ -41,8 +39,7 @@ from raysel.numerics.discriminants import ScatterRange, scatter_range
 
 
 class TaskProjector(FittedProjection):
-    """Base class of methods that project each task's samples onto a few directions of its feature
-    space.
+    """Base class of methods that project the samples of each task on a few directions.
 
     A method also derives from `IterativeEstimator` or `OneShotEstimator`, and implements
     ``__init__`` and ``_solve``, which calls ``_keep`` before each yield.
@@ -122,9 +119,7 @@ class TaskProjector(FittedProjection):
         component_numbers(self.n_components, limits)
 
     def _check_components(self, widths: Mapping[str, int]) -> None:
-        """Check ``n_components`` against the numbers of features; the rank of a task may be
-        smaller.
-        """
+        """Check ``n_components`` against the numbers of features, not against the ranks."""
         if self.n_components is not None:
             limits = [
                 (f"{task_label(name)} of {width} features", width) for name, width in widths.items()
@@ -132,11 +127,8 @@ class TaskProjector(FittedProjection):
             component_numbers(self.n_components, limits)
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer components come first, the default last, then more
-        shrinkage.
-        """
-        size = np.inf if self.n_components is None else float(np.sum(self.n_components))
-        return (size, -self.shrinkage)
+        """Return the sort key of fewer components first, the default last, then more shrinkage."""
+        return (size_of_model(self.n_components), -self.shrinkage)
 
     def prepare(self, X: Samples, y: LabelArray) -> Any:
         """Compute each task's scatter matrices within the range of its total scatter.

@@ -22,7 +22,9 @@ from raysel.data.task_blocks import Samples, as_task_blocks
 
 def component_numbers(wanted: Any, limits: Sequence[tuple[str, int]]) -> list[int]:
     """Return the number of components of each task."""
-    sizes = [wanted] * len(limits) if isinstance(wanted, int | np.integer) else list(wanted)
+    if isinstance(wanted, int | np.integer):
+        wanted = [wanted] * len(limits)
+    sizes = list(wanted)
     for size in sizes:
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
             raise ConfigError(f"n_components={wanted!r}: {size!r} is not a positive whole number.")
@@ -52,8 +54,7 @@ def whole_numbers(name: str, given: Sequence[int] | None, n: int | None = None) 
 
 
 def warn_of_lost_directions(named: str, rank: int, varying: int) -> None:
-    """Warn if directions are lost by rounding, because some features have a much smaller scale than
-    others.
+    """Warn if rounding loses directions, as where some features have a much smaller scale.
 
     Constant, repeated or linearly dependent features and a small number of samples cause no
     warning.
@@ -95,6 +96,16 @@ class TaskSamples:
     def one_hot(self) -> FloatArray:
         """One-hot encoded classes of the labelled samples, shape (n_labelled, c)."""
         return np.eye(len(self.classes))[self.codes[self.codes >= 0]]
+
+
+def sides_of_samples(shape: Sequence[int] | None, n_features: int) -> tuple[int, ...]:
+    """Sides of the samples of a parameter ``shape``: a vector is a matrix of one column."""
+    sides: tuple[int, ...] = (n_features,)
+    if shape is not None:
+        sides = whole_numbers("shape", shape)
+    if len(sides) == 1:
+        return (*sides, 1)
+    return sides
 
 
 def task_label(name: str) -> str:

@@ -1,11 +1,10 @@
-"""Estimator that is given as an object, of which a study fits clones, in place of a registered
-or dotted name.
-"""
+"""Estimator that is given as an object, of which a study fits clones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from sklearn.base import clone
@@ -36,7 +35,8 @@ class Template:
     def classes(self) -> list[type]:
         """Class of the estimator, and of each estimator in it."""
         parts = [self.estimator, *self.estimator.get_params(deep=True).values()]
-        parts += [value for values in self.objects.values() for value in values.values()]
+        for values in self.objects.values():
+            parts += values.values()
         return list(dict.fromkeys(type(part) for part in parts if hasattr(part, "get_params")))
 
     @property
@@ -44,23 +44,23 @@ class Template:
         """Whether a Pipeline in the estimator changes the values of columns before it predicts."""
         parts = [self.estimator, *self.estimator.get_params(deep=True).values()]
         pipelines = [part for part in parts if isinstance(part, Pipeline)]
-        steps = [step for pipeline in pipelines for _, step in pipeline.steps[:-1]]
+        steps = chain.from_iterable(pipeline.steps[:-1] for pipeline in pipelines)
         return any(
-            hasattr(step, "transform") and not isinstance(step, SelectorMixin) for step in steps
+            hasattr(step, "transform") and not isinstance(step, SelectorMixin) for _, step in steps
         )
 
     def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters of a configuration with the objects that their texts stand for."""
-        known = {name: self.objects.get(name, {}) for name in params}
-        return {
-            name: known[name].get(value, value) if known[name] else value
-            for name, value in params.items()
-        }
+        return {name: self._object(name, value) for name, value in params.items()}
+
+    def _object(self, name: str, value: Any) -> Any:
+        objects = self.objects.get(name)
+        if not objects:  # a value that stands for itself may be no key
+            return value
+        return objects.get(value, value)
 
     def clone(self, params: Mapping[str, Any], random_state: int | None = None) -> Any:
-        """Return a clone with these parameters; every ``random_state`` in it that is None
-        becomes the given one.
-        """
+        """Return a clone with these parameters, and with the seed where it has none."""
         made = clone(self.estimator)
         try:
             # Cloned, as `GridSearchCV` does: a value that is an estimator must not be fitted

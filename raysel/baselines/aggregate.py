@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.linalg import LinAlgWarning
 
-from raysel.base.estimator import COUNT, Capabilities, IterativeEstimator
+from raysel.base.estimator import COUNT, Capabilities, IterativeEstimator, size_of_model
 from raysel.base.task_projector import TaskProjector
 from raysel.base.task_samples import TaskSamples, component_numbers, warn_of_lost_directions
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
@@ -41,8 +41,7 @@ class PooledTasks:
 
 
 class Aggregate(IterativeEstimator, TaskProjector):
-    """Linear discriminant analysis on the pooled samples of all tasks, whose columns are matched by
-    their number.
+    """Linear discriminant analysis on the pooled samples of all tasks.
 
     Each task is centred, optionally projected to its leading principal directions, scaled to unit
     total variance, and padded with zeros on the right; classes of different tasks remain different.
@@ -145,16 +144,15 @@ class Aggregate(IterativeEstimator, TaskProjector):
         self.criterion = criterion
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key of fewer components first, then of more shrinkage, then of fewer
-        intermediate ones.
-        """
-        dim = np.inf if self.intermediate_dim is None else float(self.intermediate_dim)
-        return (*super().complexity_key(), dim)
+        """Return the sort key of fewer components, more shrinkage, fewer intermediate ones."""
+        return (*super().complexity_key(), size_of_model(self.intermediate_dim))
 
     @property
     def max_steps(self) -> int:
         """Maximum number of iterations, ``max_iter``, or 1 for the ratio trace."""
-        return self.max_iter if self.criterion == "trace_ratio" else 1
+        if self.criterion == "trace_ratio":
+            return self.max_iter
+        return 1
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid for data of this number of features.
@@ -240,7 +238,9 @@ class Aggregate(IterativeEstimator, TaskProjector):
         scatter = prepared.scatter
         between_rank = sum(len(task.classes) - 1 for task in samples)
         size = self.n_components or min(between_rank, scatter.rank)
-        most = scatter.rank if self.criterion == "trace_ratio" else min(between_rank, scatter.rank)
+        most = scatter.rank
+        if self.criterion != "trace_ratio":
+            most = min(between_rank, most)
         limited = f"the pooled data of rank {scatter.rank}"
         if most < scatter.rank:
             limited += f", whose class means span {between_rank} directions"
@@ -262,9 +262,7 @@ class Aggregate(IterativeEstimator, TaskProjector):
     def _directions(
         self, samples: Sequence[TaskSamples], scatter: ScatterRange, size: int
     ) -> Iterator[tuple[float, FloatArray, FloatArray]]:
-        """Yield the objective, the common directions within the range and the discriminant
-        values of each.
-        """
+        """Yield objective, common directions and discriminant values of each iteration."""
         if self.criterion == "ratio_trace":
             V, ratios = fisher_directions(scatter, size, self.shrinkage)
             if self.shrinkage == 0:

@@ -1,6 +1,4 @@
-"""Discriminative feature selection (DFS): linear discriminant analysis with a penalty on the
-rows.
-"""
+"""Discriminative feature selection (DFS): discriminant analysis with a penalty on rows."""
 
 from __future__ import annotations
 
@@ -15,11 +13,12 @@ import scipy.linalg
 from sklearn.base import clone
 
 from raysel.base.classifiers import Selector
-from raysel.base.estimator import POSITIVE, Capabilities, IterativeEstimator
+from raysel.base.estimator import POSITIVE, Capabilities, IterativeEstimator, next_seed
 from raysel.base.task_samples import warn_of_lost_directions
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import centre_and_scale, expand, one_hot
+from raysel.numerics.linear_algebra import gram
 from raysel.numerics.reweighting import l2p_penalty, l2p_weights
 
 #: Smooths the penalty, in units of squared coefficients of the stored features.
@@ -50,8 +49,7 @@ class PreparedDFS:
 
 
 class DFS(IterativeEstimator, Selector):
-    """Discriminative feature selection: ranks features by the rows of a penalised discriminant
-    analysis.
+    """Discriminative feature selection: ranks features by a penalised discriminant analysis.
 
         min_W  tr(W' S_w W)  +  gamma sum_j (||w_j||^2 + zeta)^(p/2)   subject to   W' S_t W = I
 
@@ -217,7 +215,7 @@ class DFS(IterativeEstimator, Selector):
     def another_start(self) -> DFS:
         """Return a copy that starts from other random weights of the features."""
         other: DFS = clone(self)
-        other._seed = 0 if self._seed is None else self._seed + 1
+        other._seed = next_seed(self._seed)
         return other
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedDFS:
@@ -225,8 +223,7 @@ class DFS(IterativeEstimator, Selector):
         classes, T = one_hot(y)
         centred, _, constant, scale = centre_and_scale(X)
         centred = np.ascontiguousarray(centred[:, ~constant])
-        gram = centred @ centred.T if len(X) <= centred.shape[1] else centred.T @ centred
-        rank = _rank(gram)
+        rank = _rank(gram(centred, of_rows=len(X) <= centred.shape[1]))
         if rank < min(len(classes) - 1, *centred.shape):
             # The rank does not depend on the scales of the features, but rounding of their squares
             # may hide it.
@@ -247,9 +244,10 @@ class DFS(IterativeEstimator, Selector):
             weights = np.random.default_rng(self._seed).lognormal(size=len(weights))
         step = _dual_step if len(X) <= prepared.X.shape[1] else _primal_step
         while True:
-            W, projected = (
-                step(prepared, gamma * weights) if prepared.n_directions else _nothing(prepared)
-            )
+            if prepared.n_directions:
+                W, projected = step(prepared, gamma * weights)
+            else:
+                W, projected = _nothing(prepared)
             energy = (W**2).sum(axis=1)
             self._keep(W, energy, prepared)
             yield float((prepared.within(projected) ** 2).sum()) + gamma * l2p_penalty(
@@ -258,10 +256,10 @@ class DFS(IterativeEstimator, Selector):
             weights = l2p_weights(energy, self.p, ZETA)
 
     def _has_converged(self, path: FloatArray) -> bool:
-        """Return whether the last ten iterations met ``tol``; of a slow descent a single one
-        tells little.
-        """
-        return super()._has_converged(path[[-1 - _WINDOW, -1]]) if len(path) > _WINDOW else False
+        """Return whether the last ten iterations met ``tol``: one alone tells little."""
+        if len(path) <= _WINDOW:
+            return False
+        return super()._has_converged(path[[-1 - _WINDOW, -1]])
 
     def _keep(self, W: FloatArray, energy: FloatArray, prepared: PreparedDFS) -> None:
         """Set the fitted attributes to these coefficients (n_varying, m) of the stored features."""
@@ -270,15 +268,15 @@ class DFS(IterativeEstimator, Selector):
         self.scores_ = expand(np.sqrt(energy) / scale, varying)
 
 
-def _rank(gram: FloatArray) -> int:
+def _rank(products: FloatArray) -> int:
     """Rank of samples or features, from the matrix of their inner products."""
-    return int(np.linalg.matrix_rank(gram, hermitian=True)) if gram.any() else 0
+    if not products.any():
+        return 0
+    return int(np.linalg.matrix_rank(products, hermitian=True))
 
 
 def _dual_step(data: PreparedDFS, penalty: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Leading eigenvectors of ``S_t w = mu (S_w + diag(penalty)) w`` and X W, by a matrix of
-    size n_samples.
-    """
+    """Leading eigenvectors of ``S_t w = mu (S_w + diag(penalty)) w`` and X W, by n equations."""
     # With ``Q = X diag(penalty)^-1 X'`` and the projector P that subtracts class means, mu are the
     # eigenvalues of ``K = X (S_w + diag(penalty))^-1 X' = Q - Q P (I + P Q P)^-1 P Q``.
     root = 1.0 / np.sqrt(penalty)

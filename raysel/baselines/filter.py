@@ -1,6 +1,4 @@
-"""Base class of filters, and what they share: bins and their information, class moments, orders
-of features.
-"""
+"""Base class of filters, and what they share: bins, class moments, orders of features."""
 
 from __future__ import annotations
 
@@ -55,8 +53,9 @@ def bin_range(X: FloatArray) -> BinRange:
 
 
 def count_terms(n: int) -> FloatArray:
-    """Table of ``k log2 k`` for k = 0 .. n, of which entropies of counts are sums. Returns (n +
-    1,).
+    """Table of ``k log2 k`` for k = 0 .. n, of which entropies of counts are sums.
+
+    Returns (n + 1,).
     """
     k = np.arange(n + 1.0)
     k[1:] *= np.log2(k[1:])
@@ -95,8 +94,7 @@ _MOST = 1000
 
 
 def power_units(X: FloatArray) -> FloatArray:
-    """Power of two for each feature that makes its largest absolute value about 1; a product with
-    it is not rounded.
+    """Power of two for each feature that makes its largest absolute value about 1.
 
     `X` is (n_samples, n_features); returns (n_features,).
     """
@@ -107,8 +105,7 @@ def power_units(X: FloatArray) -> FloatArray:
 def class_moments(
     X: FloatArray, codes: IntArray, counts: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean of each class and sum of the squared deviations from it, for ratios that no offset or
-    unit changes.
+    """Mean of each class and sum of squared deviations from it, in units of no matter.
 
     Each feature is divided by a power of two, so that squares neither overflow nor vanish, and each
     class is reduced by one of its samples, so that deviations far smaller than the values keep
@@ -189,9 +186,7 @@ class Filter(OneShotEstimator, Selector):
 
 
 def constant_columns(X: NDArray[Any]) -> BoolArray:
-    """Mask of the columns whose values are all equal. `X` is (n_samples, n_features); returns
-    (n_features,).
-    """
+    """Mask (n_features,) of the columns whose values are all equal."""
     candidates = X[0] == X[-1]
     candidates[candidates] = (X[0, candidates] == X[:, candidates]).all(axis=0)
     return candidates

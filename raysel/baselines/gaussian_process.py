@@ -25,8 +25,7 @@ _FIRST_NOISE = 0.1
 
 
 class GaussianProcess(OneShotEstimator, KernelClassifier):
-    """Gaussian process regression on targets of 1 and -1, with one weighted Gaussian kernel for
-    each modality.
+    """Gaussian process regression on targets of 1 and -1, with a kernel for each modality.
 
         G = sum_k w_k K_k + s I,    min_w,s  c/2 log|G| + 1/2 tr(T' G^-1 T) + n c/2 log(2 pi)
 

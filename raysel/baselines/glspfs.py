@@ -1,6 +1,4 @@
-"""GLSPFS: sparse least squares whose predictions vary little along a graph of nearest
-neighbours.
-"""
+"""GLSPFS: sparse least squares whose predictions vary little among near samples."""
 
 from __future__ import annotations
 
@@ -25,8 +23,7 @@ from raysel.numerics.reweighting import BoundedStep, reweighted_steps, weighted_
 
 
 def heat_kernel_laplacian(X: FloatArray, n_neighbors: int) -> csr_array:
-    """Laplacian ``L = diag(A 1) - A`` of the graph that joins each sample to its nearest
-    neighbours.
+    """Laplacian ``L = diag(A 1) - A`` of the graph of nearest neighbours.
 
     ``A_ab = exp(-||x_a - x_b||^2 / g)`` where a is among the nearest neighbours of b or b among
     those of a, and 0 elsewhere; g is the mean of the squared distances over all n_samples^2 pairs.
@@ -54,9 +51,7 @@ LEAST_DEVIATION = 1e-8
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedGLSPFS:
-    """Standardised training set and the graph's Laplacian, in n_rows = min(n_samples, features
-    used) coordinates.
-    """
+    """Standardised training set and the graph's Laplacian, in n_rows coordinates."""
 
     #: z-scores of the features that are used; shape (n_rows, n_used).
     X: FloatArray
@@ -92,9 +87,7 @@ class _PreservedStructure(IterativeEstimator, Selector):
 
     @abstractmethod
     def _graph(self, Z: FloatArray, T: FloatArray) -> csr_array:
-        """Return the Laplacian of the graph, from the z-scores of the features used and the
-        centred targets.
-        """
+        """Return the Laplacian of the graph of the features used and the targets."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "local": [NOT_NEGATIVE],
@@ -165,16 +158,14 @@ class _PreservedStructure(IterativeEstimator, Selector):
         )
 
     def is_zero_solution(self, prepared: PreparedGLSPFS) -> bool:
-        """Return whether ``sparsity`` is at least its maximum, or no feature correlates with the
-        classes.
-        """
-        limit = 1.0 if self.sparsity_scale == "max" else prepared.sparsity_max
+        """Return whether ``sparsity`` is at its maximum, or no feature tells a class."""
+        limit = 1.0
+        if self.sparsity_scale == "absolute":
+            limit = prepared.sparsity_max
         return prepared.sparsity_max == 0.0 or self.sparsity >= limit
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedGLSPFS) -> None:
-        """Set the fitted attributes to W = 0, which predicts the most frequent class or the
-        mean.
-        """
+        """Set the fitted attributes to W = 0, which predicts the commonest class or the mean."""
         n_used = len(prepared.mean)
         self._keep(np.zeros((prepared.T.shape[1], n_used)), np.zeros(n_used), prepared)
         self.objective_path_, self.n_iter_, self.converged_, self.dual_gap_ = (
@@ -186,7 +177,9 @@ class _PreservedStructure(IterativeEstimator, Selector):
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedGLSPFS) -> Iterator[float]:
         features, targets, residual = self._regression(prepared)
-        n, unit = prepared.n_samples, prepared.sparsity_max if self.sparsity_scale == "max" else 1.0
+        n, unit = prepared.n_samples, 1.0
+        if self.sparsity_scale == "max":
+            unit = prepared.sparsity_max
         alpha = n * self.sparsity * unit
 
         def minimise(touched: FloatArray) -> BoundedStep:
@@ -216,9 +209,7 @@ class _PreservedStructure(IterativeEstimator, Selector):
             yield step.J
 
     def _regression(self, prepared: PreparedGLSPFS) -> tuple[FloatArray, FloatArray, float]:
-        """Least-squares problem with n times the loss and local term, and what they are larger
-        by.
-        """
+        """Least-squares problem with n times the loss and local term, and its residual."""
         # With ``I + n local L = R'R`` its features are R X and its targets R^-T T, transposed.
         n = prepared.n_samples
         system = n * self.local * prepared.laplacian
@@ -242,8 +233,7 @@ class _PreservedStructure(IterativeEstimator, Selector):
 
 
 class GLSPFS(_PreservedStructure, LinearSelector):
-    """Global and local structure preservation: ranks features by a regression that is smooth on a
-    graph; classifies.
+    """Global and local structure preservation: ranks by a regression smooth on a graph.
 
         min_W  1/n ||X W - T||_F^2  +  local tr((X W)' L (X W))  +  sparsity sum_j ||w_j||
 
@@ -335,8 +325,7 @@ class GLSPFS(_PreservedStructure, LinearSelector):
 
 
 class GLSPFSRegressor(_PreservedStructure, LinearRegressor):
-    """Global and local structure preservation for quantities: a sparse regression that is smooth on
-    a graph in y.
+    """Global and local structure preservation for quantities: a regression smooth on a graph.
 
         min_W  1/n ||X W - T||_F^2  +  local tr((X W)' L (X W))  +  sparsity sum_j ||w_j||
 

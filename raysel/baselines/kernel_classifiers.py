@@ -1,6 +1,4 @@
-"""Base class of classifiers by Gaussian kernels of the modalities, and the support vector
-machine of one kernel.
-"""
+"""Base class of classifiers by a Gaussian kernel for each modality, and the SVM of one."""
 
 from __future__ import annotations
 
@@ -50,15 +48,14 @@ def squared_distances(X: FloatArray, others: FloatArray | None = None) -> FloatA
     """
     # The distances are differences of squared norms, which lose digits if the samples are far from
     # the origin.
-    centre = (X if others is None else others).mean(axis=0)
-    return euclidean_distances(
-        X - centre, None if others is None else others - centre, squared=True
-    )
+    if others is None:
+        return euclidean_distances(X - X.mean(axis=0), squared=True)
+    centre = others.mean(axis=0)
+    return euclidean_distances(X - centre, others - centre, squared=True)
 
 
 def pairs_of(matrix: FloatArray) -> FloatArray:
-    """Return the entries of a symmetric matrix above its diagonal, in the order of
-    `PreparedKernels.distances`.
+    """Return the entries of a symmetric matrix above its diagonal, in a fixed order.
 
     `matrix` is (n, n); returns (n * (n - 1) / 2,).
     """
@@ -66,8 +63,7 @@ def pairs_of(matrix: FloatArray) -> FloatArray:
 
 
 def kernel_matrix(pairs: FloatArray, diagonal: float = 1.0) -> FloatArray:
-    """Return the symmetric matrix with the given entries above and on its diagonal; the inverse of
-    `pairs_of`.
+    """Return the symmetric matrix of these entries, with this diagonal.
 
     `pairs` is (n * (n - 1) / 2,); returns (n, n).
     """
@@ -238,7 +234,9 @@ class KernelClassifier(OneAgainstRestClassifier):
                     values[rows] += weights[k] * (
                         np.exp(-self.kernel_gammas_[k] * distances) @ duals[k].T
                     )
-        return values if values.shape[1] > 1 else values[:, 0]
+        if values.shape[1] == 1:
+            return values[:, 0]
+        return values
 
     @property
     def _weights(self) -> FloatArray:
@@ -251,9 +249,9 @@ class KernelClassifier(OneAgainstRestClassifier):
 
     def _gammas(self, prepared: PreparedKernels) -> FloatArray:
         """gamma_k of each kernel."""
-        units = (
-            prepared.units if self.gamma_scale == "mean_distance" else np.ones_like(prepared.units)
-        )
+        units = np.ones_like(prepared.units)
+        if self.gamma_scale == "mean_distance":
+            units = prepared.units
         return float(self.gamma) * units
 
     def _kernel_pairs(self, prepared: PreparedKernels) -> FloatArray:
@@ -275,8 +273,7 @@ class KernelClassifier(OneAgainstRestClassifier):
 
 
 class KernelSVM(OneShotEstimator, KernelClassifier):
-    """SVM with a Gaussian kernel for each class (one against the rest) or label, by scikit-learn's
-    SVC.
+    """SVM with a Gaussian kernel for each class or label, by scikit-learn's SVC.
 
         min_f,b  ||f||^2 / 2  +  C sum_i (1 - y_i (f(x_i) + b))_+
 

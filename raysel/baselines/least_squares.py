@@ -27,6 +27,7 @@ from raysel.base.estimator import (
     Capabilities,
     IterativeEstimator,
     OneShotEstimator,
+    next_seed,
 )
 from raysel.base.regressors import LinearRegressor, TensorRegressor
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray
@@ -37,7 +38,7 @@ from raysel.numerics.least_squares import (
     least_squares_data,
     standardised,
 )
-from raysel.numerics.linear_algebra import EPS, centre
+from raysel.numerics.linear_algebra import EPS, centre, gram
 from raysel.numerics.tensor_factors import (
     composed,
     leading_factors,
@@ -80,13 +81,11 @@ class _Bilinear(IterativeEstimator, TensorShaped):
         self.mask = mask
 
     def another_start(self) -> Self | None:
-        """Return a copy that starts from other random factors; None for one row or column, where
-        it is convex.
-        """
+        """Return a copy that starts from other random factors; None where it is convex."""
         if min(self._sides(self.n_features_in_)) == 1:
             return None
         other: Self = clone(self)
-        other._seed = 0 if self._seed is None else self._seed + 1
+        other._seed = next_seed(self._seed)
         return other
 
     def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
@@ -132,17 +131,14 @@ class _Bilinear(IterativeEstimator, TensorShaped):
             yield J
 
     def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
-        """Set the fitted attributes to these coefficients (n_classes, n_features) of the stored
-        features.
-        """
+        """Set the fitted attributes to these coefficients of the stored features."""
         coef = P / prepared.scale
         self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((coef**2).sum(axis=0)))
         self._keep_linear(coef, prepared.Y_mean - coef @ prepared.X_mean, prepared.classes)
 
 
 class BilinearRegression(_Bilinear, TensorSelector):
-    """Bilinear regression: ranks the cells of samples that are matrices or tensors and classifies
-    them.
+    """Bilinear regression: ranks the cells of matrices or tensors and classifies them.
 
         min  sum_i (u'X_i v + b - t_i)^2  +  alpha ||u||^2 ||v||^2
 
@@ -219,8 +215,7 @@ class BilinearRegression(_Bilinear, TensorSelector):
 
 
 class BilinearRegressor(_Bilinear, TensorRegressor):
-    """Bilinear regression of quantities: ranks the cells of matrices or tensors and predicts
-    numbers.
+    """Bilinear regression of quantities: ranks the cells of arrays and predicts numbers.
 
     The problem of `BilinearRegression` with each standardised quantity in place of a class's
     one-hot target.
@@ -280,16 +275,12 @@ class PreparedLeastSquares:
 
 
 class _SharedSubspace(OneShotEstimator, Selector):
-    """Parameters and solution of least squares with a subspace that the targets share, whatever
-    these are.
-    """
+    """Least squares with a subspace that the targets share, whatever these are."""
 
     @staticmethod
     @abstractmethod
     def _columns(y: LabelArray) -> tuple[Any, FloatArray, FloatArray]:
-        """Return what the targets stand for, the centred targets (n_samples, c), and what was
-        subtracted, (c,).
-        """
+        """Return what the targets stand for, these centred (n, c), and their means."""
 
     @abstractmethod
     def _keep_columns(self, coef: FloatArray, prepared: PreparedLeastSquares) -> None:
@@ -338,12 +329,16 @@ class _SharedSubspace(OneShotEstimator, Selector):
 
     def _check_rank(self, c: int, target: Any) -> None:
         if self.rank is not None and self.rank >= c:
-            quantities = isinstance(target, QuantityScale)
-            what = "quantities" if quantities else "labels" if target.multilabel else "classes"
+            what, remedy = "classes", "leave rank out"
+            if isinstance(target, QuantityScale):
+                what = "quantities"
+            elif target.multilabel:
+                what = "labels"
+            if c > 1:
+                remedy = f"give at most {c - 1}"
             raise ConfigError(
                 f"rank={self.rank} makes MLLS plain ridge regression, because a subspace of that"
-                f" dimension contains the coefficients of all {c} {what}:"
-                f" {f'give at most {c - 1}' if c > 1 else 'leave rank out'}."
+                f" dimension contains the coefficients of all {c} {what}: {remedy}."
             )
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedLeastSquares:
@@ -352,15 +347,15 @@ class _SharedSubspace(OneShotEstimator, Selector):
         n, d = X.shape
         mean, centred = centre(X)
         dual = n < d
-        gram = centred @ centred.T if dual else centred.T @ centred
         values, vectors = scipy.linalg.eigh(
-            gram, driver="evd", overwrite_a=True, check_finite=False
+            gram(centred, of_rows=dual), driver="evd", overwrite_a=True, check_finite=False
         )
         kept = values > max(n, d) * EPS * values[-1]
         values, vectors = values[kept][::-1], np.ascontiguousarray(vectors[:, kept][:, ::-1])
         s = np.sqrt(values)
-        left = vectors if dual else (centred @ vectors) / s
-        right = np.empty((0, len(s))) if dual else vectors
+        left, right = vectors, np.empty((0, len(s)))
+        if not dual:
+            left, right = (centred @ vectors) / s, vectors
         return PreparedLeastSquares(
             target=target,
             signs=Y,
@@ -378,9 +373,10 @@ class _SharedSubspace(OneShotEstimator, Selector):
     ) -> Iterator[float]:
         c = prepared.signs.shape[1]
         self._check_rank(c, prepared.target)
-        rank = max(1, c // 2) if self.rank is None else self.rank
-        # With constant features only there is nothing to weigh.
-        scale = float(prepared.squares[0]) if len(prepared.squares) else 1.0
+        rank = self.rank or max(1, c // 2)
+        scale = 1.0  # with constant features only there is nothing to weigh
+        if len(prepared.squares):
+            scale = float(prepared.squares[0])
         a, b = self.alpha * scale, self.beta * scale
         theta, U = shared_solution(prepared.squares, prepared.rotated, a, b, rank)
         coef, shared = lifted(prepared, X, U).T, lifted(prepared, X, theta)
@@ -399,8 +395,7 @@ class _SharedSubspace(OneShotEstimator, Selector):
 
 
 class MLLS(_SharedSubspace, OneAgainstRest):
-    """Linear classifier of all labels by least squares, with a subspace of the features that the
-    labels share.
+    """Linear classifier of all labels by least squares, with a subspace that they share.
 
         min_{U, V, Theta}  ||X U - Y||^2 / n  +  a ||U - Theta V||^2  +  b ||U||^2,    Theta' Theta
         = I
@@ -467,12 +462,14 @@ class MLLS(_SharedSubspace, OneAgainstRest):
     @staticmethod
     def _columns(y: LabelArray) -> tuple[SignedTarget, FloatArray, FloatArray]:
         target = signed_target(y)
-        signs = np.vstack([-target.signs, target.signs]) if len(target.signs) == 1 else target.signs
+        signs = target.signs
+        if len(signs) == 1:
+            signs = np.vstack([-signs, signs])
         sign_means = signs.mean(axis=1)
         return target, np.ascontiguousarray((signs - sign_means[:, None]).T), sign_means
 
     def _keep_columns(self, coef: FloatArray, prepared: PreparedLeastSquares) -> None:
-        rows = slice(1, None) if len(prepared.target.signs) == 1 else slice(None)
+        rows = slice(len(coef) - len(prepared.target.signs), None)  # the second of two classes
         self._keep_target(prepared.target)
         self.coef_ = np.ascontiguousarray(coef[rows])
         self.intercept_ = prepared.sign_means[rows] - self.coef_ @ prepared.mean
@@ -480,8 +477,7 @@ class MLLS(_SharedSubspace, OneAgainstRest):
 
 
 class MLLSRegressor(_SharedSubspace, LinearRegressor):
-    """Linear regression of several quantities by least squares, with a subspace of the features
-    that they share.
+    """Linear regression of several quantities, with a subspace that they share.
 
     The problem of `MLLS` with the standardised quantities in place of the signs. For one quantity
     it is ridge regression of weight ``beta``.
@@ -534,8 +530,7 @@ class MLLSRegressor(_SharedSubspace, LinearRegressor):
 def shared_solution(
     squares: FloatArray, rotated: FloatArray, a: float, b: float, rank: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Solve for Theta and U in the coordinates of the right singular vectors, where X'X / n is
-    diagonal.
+    """Solve for Theta and U in the coordinates of the right singular vectors.
 
     `squares` is (p,), `rotated` (p, c); returns `theta` (p, r), `U` (p, c).
     """
@@ -545,7 +540,9 @@ def shared_solution(
     directions, sizes, _ = scipy.linalg.svd(
         plain / free[:, None], full_matrices=False, check_finite=False
     )
-    n_used = min(rank, int(np.count_nonzero(sizes > EPS * sizes[:1]))) if a > 0 else 0
+    n_used = 0
+    if a > 0:
+        n_used = min(rank, int(np.count_nonzero(sizes > EPS * sizes[:1])))
     theta = np.linalg.qr(directions[:, :n_used] / free[:, None])[0]
     # (M - a Theta Theta')^-1 = M^-1 + a M^-1 Theta (I - a Theta' M^-1 Theta)^-1 Theta' M^-1
     weighted = theta / m[:, None]
@@ -556,8 +553,7 @@ def shared_solution(
 
 
 def lifted(prepared: PreparedLeastSquares, X: FloatArray, coordinates: FloatArray) -> FloatArray:
-    """Express directions given in the coordinates of the right singular vectors by the original
-    features.
+    """Express directions in the coordinates of right singular vectors by the features.
 
     `X` is (n_samples, n_features), `coordinates` (p, k); returns (n_features, k).
     """

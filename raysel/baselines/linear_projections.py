@@ -1,6 +1,4 @@
-"""Principal component analysis and linear discriminant analysis by two criteria, separately for
-each task.
-"""
+"""Principal component analysis and linear discriminant analysis, task by task."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 from raysel.base.classifiers import OneAgainstRest, SignedTarget, signed_target
 from raysel.base.estimator import COUNT, POSITIVE, OneShotEstimator
-from raysel.base.search_drafts import HUGE, LARGE, DataSize, SearchDraft
+from raysel.base.search_drafts import HUGE, DataSize, SearchDraft
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
 from raysel.data.layouts import Layout
 
@@ -30,8 +30,7 @@ class PreparedSVM:
 
 
 class LinearSVM(OneShotEstimator, OneAgainstRest):
-    """Linear SVM with squared hinge loss for each class (one against the rest) or label, by
-    scikit-learn's LinearSVC.
+    """Linear SVM with squared hinge loss for each class or label, by scikit-learn's LinearSVC.
 
         min_w,b  pen(w, b)  +  C sum_i (1 - y_i (x_i'w + b))_+^2
 
@@ -123,7 +122,7 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         """Return a search of both penalties; None where a fit with l1 takes long."""
         if size.effort == HUGE or size.has_large_systems:
             return None
-        n_values = 4 if size.effort >= LARGE else 5
+        n_values = size.by_effort(5, 5, 4)
         return SearchDraft(
             "linear SVM with an l1 or l2 penalty: a model of all columns at once, no structure"
             " among them",
@@ -144,9 +143,7 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         return PreparedSVM(target, sides.sum(axis=2), sides.astype(np.float64) @ X)
 
     def is_zero_solution(self, prepared: PreparedSVM) -> bool:
-        """Return whether every w is zero: for "l1", if no derivative of the loss at w = 0 and
-        optimal b exceeds 1.
-        """
+        """Return whether every w is zero: for "l1", if no slope of the loss there exceeds 1."""
         if self.penalty == "l2":
             return False
         bias, sums = self._null_bias(prepared), prepared.sums
@@ -154,17 +151,13 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         return bool(2 * self.C * np.abs(slopes).max() <= 1)
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> None:
-        """Set the fitted attributes to w = 0 and its optimal b, for training sets with
-        `is_zero_solution`.
-        """
+        """Set the fitted attributes to w = 0 and its optimal b."""
         self.n_features_in_ = X.shape[1]
         self.objective_path_, self.n_iter_ = np.array([self._keep_null(X, prepared)]), 1
         self.converged_ = self._has_converged(self.objective_path_)
 
     def _null_bias(self, prepared: PreparedSVM) -> FloatArray:
-        """Optimal b for "l1" and w = 0: the root of sign(b) + 2C (n b - (n+ - n-)), within [-1,
-        1].
-        """
+        """Optimal b for "l1" and w = 0: a root within [-1, 1]."""
         above, below = prepared.counts
         excess = above - below
         return np.sign(excess) * np.maximum(np.abs(excess) - 0.5 / self.C, 0.0) / (above + below)
@@ -189,7 +182,9 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         self.scores_ = np.where((X[0] == X).all(axis=0), 0.0, np.linalg.norm(coef, axis=0))
         margins = target.signs * (coef @ X.T + bias[:, None])
         weights = np.column_stack([coef, bias])
-        penalty = 0.5 * (weights**2).sum() if self.penalty == "l2" else np.abs(weights).sum()
+        penalty = np.abs(weights).sum()
+        if self.penalty == "l2":
+            penalty = 0.5 * (weights**2).sum()
         return float(penalty + self.C * (np.maximum(0.0, 1.0 - margins) ** 2).sum())
 
     def _machine(self, X: FloatArray, sign: FloatArray) -> tuple[FloatArray, float, int]:

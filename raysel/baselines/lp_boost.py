@@ -1,12 +1,10 @@
-"""LPBoost: support vector machines of each modality, weighted by a linear program on out-of-fold
-scores.
-"""
+"""LPBoost: SVMs of each modality, weighted by a linear program on out-of-fold scores."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from itertools import chain, count
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -82,8 +80,7 @@ def shared_weights(scores: FloatArray, codes: IntArray, nu: float) -> tuple[Floa
 
 
 def highest_point(cuts: FloatArray) -> tuple[FloatArray, float, FloatArray]:
-    """Maximise the minimum of linear functions over weights that are not negative and have the sum
-    1.
+    """Maximise the minimum of linear functions over weights of sum 1, none negative.
 
     `cuts` is (n_functions, n_weights); returns `weights` (n_weights,), `shares` (n_functions,).
     """
@@ -114,8 +111,7 @@ def _solve(cost: FloatArray, method: str = "highs", **constraints: Any) -> Any:
 def solve_program(
     scores: FloatArray, codes: IntArray, nu: float, *, shared: bool = False
 ) -> tuple[FloatArray, float]:
-    """Solve the whole linear program of LPBoost by HiGHS, with weights of each class (LPBoost-B) or
-    shared ones.
+    """Solve the whole linear program of LPBoost by HiGHS, with weights by class or shared.
 
         min_{B, rho, xi >= 0}  -rho + 1/(nu n) sum_i xi_i
         subject to  sum_k (B_{k, y_i} f_{k, y_i}(x_i) - B_{k, j} f_{k, j}(x_i)) + xi_i >= rho   for
@@ -128,12 +124,13 @@ def solve_program(
     (n_classifiers, n_classes) or (n_classifiers, 1).
     """
     n_classifiers, n_classes, n = scores.shape
-    n_columns = 1 if shared else n_classes
     sample, rival = np.nonzero(np.arange(n_classes) != codes[:, None])
+    n_columns, of_class, of_rival, method = n_classes, codes[sample], rival, "highs-ipm"
+    if shared:
+        n_columns, of_class, of_rival, method = 1, np.zeros(1, int), np.zeros(1, int), "highs"
     n_rows, n_weights = len(sample), n_classifiers * n_columns
     rows = np.arange(n_rows)
     first = n_columns * np.arange(n_classifiers)[:, None]
-    of_class, other = first + (0 if shared else codes[sample]), first + (0 if shared else rival)
     # Entries of one place are summed, as those of both classes are for shared weights.
     values = [
         -scores[:, codes[sample], sample],
@@ -141,7 +138,10 @@ def solve_program(
         np.ones((1, n_rows)),
         -np.ones((1, n_rows)),
     ]
-    places = [np.broadcast_to(of_class, values[0].shape), np.broadcast_to(other, values[1].shape)]
+    places = [
+        np.broadcast_to(first + column, value.shape)
+        for column, value in zip((of_class, of_rival), values, strict=False)
+    ]
     places += [np.full((1, n_rows), n_weights), n_weights + 1 + sample[None]]
     entries, columns = np.concatenate(values), np.concatenate(places)
     constraints = coo_array(
@@ -154,7 +154,7 @@ def solve_program(
     ).tocsr()
     result = _solve(
         np.concatenate([np.zeros(n_weights), [-1.0], np.full(n, 1.0 / (nu * n))]),
-        method="highs" if shared else "highs-ipm",
+        method=method,
         A_ub=constraints,
         b_ub=np.zeros(n_rows),
         A_eq=sums,
@@ -175,9 +175,7 @@ _Folds = Sequence[tuple[IntArray, IntArray]]
 
 
 class _Machines(NamedTuple):
-    """SVMs of all modalities: C of each, their scores on held-out samples, and their dual
-    solutions.
-    """
+    """SVMs of all modalities: C of each, their held-out scores, and their duals."""
 
     C: FloatArray
     scores: FloatArray
@@ -191,8 +189,7 @@ _recent: RecentResults[_Machines] = RecentResults(2**24)
 
 
 class LPBoost(OneShotEstimator, KernelClassifier):
-    """LPBoost of kernel SVMs of each modality, with shared weights (LPBoost-beta) or weights of
-    each class (LPBoost-B).
+    """LPBoost of kernel SVMs of each modality, with shared weights or weights by class.
 
     For each modality k an SVM f_kj is fitted for each class j (one against the rest). The weights
     maximise a soft margin of their scores on the training samples,
@@ -300,16 +297,21 @@ class LPBoost(OneShotEstimator, KernelClassifier):
         self.random_state = random_state
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key of shared weights first, then of larger nu, smaller C and smaller
-        gamma.
-        """
-        C = max(C_GRID) if self.C is None else self.C
-        return (float(self.weights == "per_class"), -float(self.nu), float(C), float(self.gamma))
+        """Return the sort key of shared weights, larger nu, smaller C, smaller gamma."""
+        C = float(max(self._grid))
+        return (float(self.weights == "per_class"), -float(self.nu), C, float(self.gamma))
+
+    @property
+    def _grid(self) -> tuple[float, ...]:
+        """Values of C, from which the best is chosen."""
+        if self.C is None:
+            return C_GRID
+        return (float(self.C),)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedKernels) -> Iterator[float]:
         target = prepared.target
         folds = _inner_folds(target, check_random_state(self.random_state))
-        splits = tuple(part for label in folds for split in label for part in split)
+        splits = chain.from_iterable(chain.from_iterable(folds))
         arrays = (prepared.distances, self._gammas(prepared), target.signs, *splits)
         machines = _recent.get(
             f"{self.C} {self.tol}", arrays, lambda: self._machines(prepared, folds)
@@ -319,13 +321,15 @@ class LPBoost(OneShotEstimator, KernelClassifier):
         varied = (target.signs != target.signs[:, :1]).any(axis=1)
         self.intercept_ = np.where(varied, self.intercept_, target.signs[:, 0])
         by_class = target.multilabel or self.weights == "per_class"
-        self.modality_scores_ = weights if by_class and weights.shape[1] > 1 else weights[:, 0]
+        self.modality_scores_ = weights
+        if not by_class or weights.shape[1] == 1:
+            self.modality_scores_ = weights[:, 0]
         self.loss_weights_ = machines.C.copy()
         yield objective
 
     def _machines(self, prepared: PreparedKernels, folds: Sequence[_Folds]) -> _Machines:
         """Fit the SVMs of each modality, with the best C of the grid if none is given."""
-        target, grid = prepared.target, C_GRID if self.C is None else (float(self.C),)
+        target, grid = prepared.target, self._grid
         chosen, held_out, duals, intercepts = [], [], [], []
         for row in self._kernel_pairs(prepared):
             kernel = kernel_matrix(row)
@@ -341,9 +345,7 @@ class LPBoost(OneShotEstimator, KernelClassifier):
         )
 
     def _weigh(self, scores: FloatArray, target: SignedTarget) -> tuple[FloatArray, float]:
-        """Weights of shape (n_modalities, n_problems), 0 for constant labels, and the value of
-        the program.
-        """
+        """Weights (n_modalities, n_problems), and the value of the program."""
         n_problems = scores.shape[1]
         if n_problems > 1 and not target.multilabel:
             codes = target.signs.argmax(axis=0)
@@ -364,7 +366,9 @@ def _inner_folds(target: SignedTarget, generator: np.random.RandomState) -> list
     """Stratified folds of the samples: the same for all classes, others for each label."""
     if target.multilabel:
         return [_stratified(sign > 0, generator) for sign in target.signs]
-    codes = target.signs.argmax(axis=0) if len(target.signs) > 1 else target.signs[0] > 0
+    codes: LabelArray = target.signs[0] > 0
+    if len(target.signs) > 1:
+        codes = target.signs.argmax(axis=0)
     return [_stratified(codes, generator)] * len(target.signs)
 
 
@@ -391,9 +395,7 @@ def _stratified(codes: LabelArray, generator: np.random.RandomState) -> _Folds:
 def _out_of_fold(
     kernel: FloatArray, signs: FloatArray, folds: Sequence[_Folds], C: float, tol: float
 ) -> FloatArray:
-    """Scores of each sample by SVMs that were fitted without it, (n_problems, n_samples); 0
-    without folds.
-    """
+    """Scores (n_problems, n_samples) of each sample by SVMs fitted without it."""
     scores = np.zeros(signs.shape)
     for row, sign, splits in zip(scores, signs, folds, strict=True):
         for train, held_out in splits:

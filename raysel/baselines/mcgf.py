@@ -1,6 +1,4 @@
-"""MCGF: multi-label correlated Green's function on the graph of training and test samples
-(reconstructed).
-"""
+"""MCGF: multi-label correlated Green's function on the graph of all samples (reconstructed)."""
 
 from __future__ import annotations
 
@@ -58,8 +56,9 @@ def graph_spectrum(X: FloatArray, n_neighbors: int) -> GraphSpectrum:
 
 
 def laplacian(X: FloatArray, n_neighbors: int) -> FloatArray:
-    """Laplacian D - W of the nearest-neighbour graph of `graph_spectrum`. `X` is (n, d); returns
-    (n, n).
+    """Laplacian D - W of the nearest-neighbour graph of `graph_spectrum`.
+
+    `X` is (n, d); returns (n, n).
     """
     n = len(X)
     centred = X - X.mean(axis=0)
@@ -92,8 +91,7 @@ _BLOCK = 512
 
 
 class MCGF(OneShotEstimator, OneAgainstRestClassifier):
-    """Multi-label correlated Green's function: labels spread over a graph of training and given
-    samples.
+    """Multi-label correlated Green's function: labels spread over a graph of all samples.
 
         min_F  beta ||F - Y||^2  +  tr(F' L F)  -  alpha tr(F C F')
 
@@ -216,12 +214,9 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         self.check_training(y)
         self._keep_target(prepared)
         labelled = prepared.signs.T > 0
-        self.samples_ = X
-        self.labelled_ = (
-            np.hstack([~labelled, labelled])
-            if labelled.shape[1] == 1
-            else np.ascontiguousarray(labelled)
-        )
+        if labelled.shape[1] == 1:
+            labelled = np.hstack([~labelled, labelled])
+        self.samples_, self.labelled_ = X, np.ascontiguousarray(labelled)
         yield 0.0
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -254,7 +249,9 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         )
         values = scores[n:]
         if not self.multilabel_:
-            return values if len(self.classes_) > 2 else values[:, 1] - values[:, 0]
+            if len(self.classes_) > 2:
+                return values
+            return values[:, 1] - values[:, 0]
         shares = self.labelled_.mean(axis=0)
         for label, share in enumerate(shares):
             if share in {0.0, 1.0}:

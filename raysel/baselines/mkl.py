@@ -1,6 +1,4 @@
-"""Multiple kernel learning: weights of kernels by closed-form updates with a certified duality
-gap.
-"""
+"""Multiple kernel learning: closed-form weights of kernels with a certified gap."""
 
 from __future__ import annotations
 
@@ -46,6 +44,15 @@ class WeightedKernels:
     objective: float
 
 
+def _conjugate(q: float) -> float:
+    """Return p with 1 / p + 1 / q = 1, for q from 1 to infinity."""
+    if q == 1:
+        return np.inf
+    if np.isinf(q):
+        return 1.0
+    return q / (q - 1)
+
+
 class KernelWeights:
     """Search for the weights of kernels that some binary problems share.
 
@@ -78,7 +85,7 @@ class KernelWeights:
     ) -> None:
         self._pairs, self._signs, self._q, self._C, self._tol = pairs, signs, q, C, tol
         self._accuracy = max(_FIRST_ACCURACY * tol, _LAST_ACCURACY)
-        self._p = np.inf if q == 1 else 1.0 if np.isinf(q) else q / (q - 1)
+        self._p = _conjugate(q)
         self._next = self._scaled(np.ones(len(pairs) + (C is None)))
         self._linear: list[float] = []
         self._sums: list[FloatArray] = []
@@ -119,9 +126,13 @@ class KernelWeights:
     @property
     def gap(self) -> float:
         """Upper bound of (P - P*) / P*, P the objective of the best solution and P* the optimum."""
-        if self.best is None or self.best.objective <= self.lower:
-            return np.inf if self.best is None else 0.0
-        return (self.best.objective - self.lower) / self.lower if self.lower > 0 else np.inf
+        if self.best is None:
+            return np.inf
+        if self.best.objective <= self.lower:
+            return 0.0
+        if self.lower > 0:
+            return (self.best.objective - self.lower) / self.lower
+        return np.inf
 
     def _update(
         self, best: WeightedKernels, weights: FloatArray, dual: FloatArray, objective: float
@@ -150,8 +161,11 @@ class KernelWeights:
         """Raise the lower bound to the dual objective of a feasible a, given its two terms."""
         # A feasible a stays feasible if it is shortened, and for the squared loss also if it is
         # lengthened.
-        best = linear / quadratic if quadratic > 0 else 1.0
-        share = best if self._C is None else min(1.0, best)
+        share = 1.0
+        if quadratic > 0:
+            share = linear / quadratic
+        if self._C is not None:
+            share = min(1.0, share)
         self.lower = max(self.lower, share * linear - 0.5 * share**2 * quadratic)
 
     def _scaled(self, weights: FloatArray) -> FloatArray:
@@ -162,9 +176,7 @@ class KernelWeights:
 
 
 def _scale_machine(norm: float, margins: FloatArray, C: float) -> tuple[float, float]:
-    """Scale an approximate SVM such that its objective falls; return the scale and the
-    objective.
-    """
+    """Scale an approximate SVM so that its objective falls; return both."""
     # LIBSVM leaves margins slightly below 1, which cost as much as all else if C is large. The
     # objective s^2 norm / 2 + C sum_i (1 - s m_i)_+ is compared for s = 1 and every s that brings a
     # margin to 1.
@@ -183,9 +195,7 @@ def _scale_machine(norm: float, margins: FloatArray, C: float) -> tuple[float, f
 def _least_squares(
     kernel: FloatArray, signs: FloatArray, identity: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Solve [0 1'; 1 K + identity I] [b; a] = [0; y] for all targets by one Cholesky
-    factorization.
-    """
+    """Solve [0 1'; 1 K + identity I] [b; a] = [0; y] for all targets by one Cholesky."""
     matrix = kernel.copy()
     matrix.flat[:: len(matrix) + 1] += identity
     factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
@@ -203,8 +213,7 @@ _NEGLIGIBLE = 1e-4
 
 
 class MKL(IterativeEstimator, KernelClassifier):
-    """Multiple kernel learning with one Gaussian kernel for each modality, solved to a given
-    duality gap.
+    """Multiple kernel learning with a Gaussian kernel for each modality, to a duality gap.
 
         min_w,f,b  sum_j [ 1/2 sum_k ||f_jk||^2 / w_k + C sum_i loss(y_ij, sum_k f_jk(x_i) + b_j) ],
         w >= 0
@@ -352,11 +361,9 @@ class MKL(IterativeEstimator, KernelClassifier):
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedKernels) -> Iterator[float]:
         signs, pairs = prepared.target.signs, self._kernel_pairs(prepared)
         varied = np.flatnonzero((signs != signs[:, :1]).any(axis=1))
-        groups = (
-            [varied[j : j + 1] for j in range(len(varied))]
-            if prepared.target.multilabel
-            else [varied]
-        )
+        groups = [varied]
+        if prepared.target.multilabel:
+            groups = [varied[j : j + 1] for j in range(len(varied))]
         C = float(self.C) if self.loss == "hinge" else None
         searches = [
             KernelWeights(pairs, signs[group], float(self.norm), C, self.tol) for group in groups
@@ -374,9 +381,7 @@ class MKL(IterativeEstimator, KernelClassifier):
         groups: list[IntArray],
         searches: list[KernelWeights],
     ) -> float:
-        """Set the fitted attributes to the best solution of each group of problems; return the
-        objective.
-        """
+        """Set the fitted attributes to the best solutions; return the objective."""
         signs, n_kernels = prepared.target.signs, len(prepared.distances)
         dual, intercept = np.zeros(signs.shape), signs[:, 0].copy()
         weights, identity = np.zeros((n_kernels, len(signs))), np.full(len(signs), np.nan)

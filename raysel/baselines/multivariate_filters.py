@@ -159,8 +159,7 @@ def select_features(
 
 
 class PairInformation:
-    """Mutual information of one binned feature with all others, from the bits that samples have in
-    common.
+    """Mutual information of one binned feature with all others, by counts of common bits.
 
     The samples of each bin are a row of bits, 64 samples to a word: the number of samples in a bin
     of one feature and a bin of another is that of the bits that are set in both.
@@ -215,8 +214,7 @@ class PreparedNeighbours:
 
 
 class ReliefF(Filter):
-    """Ranking by ReliefF: features that differ between near samples of different classes but not of
-    the same.
+    """Ranking by ReliefF: features that differ between near samples of other classes.
 
         W_j = 1/l sum_i [ sum_{r != y_i} p_r / (1 - p_{y_i}) mean_{h in M_r(i)} diff_j(i, h) -
         mean_{h in H(i)} diff_j(i, h) ] diff_j(a, b) = |x_aj - x_bj| / (max_j - min_j)
@@ -300,16 +298,13 @@ class ReliefF(Filter):
 
 
 def without_last_digits(values: FloatArray) -> FloatArray:
-    """Round to 36 binary digits, by Veltkamp's splitting, so that sums that are equal up to
-    rounding become equal.
-    """
+    """Round to 36 binary digits (Veltkamp), so that sums equal up to rounding are equal."""
     larger = values * (2.0**17 + 1.0)
     return larger - (larger - values)
 
 
 def neighbour_weights(prepared: PreparedNeighbours, n_neighbors: int) -> FloatArray:
-    """Weight of the difference between each sample i and its neighbour h in the sum over all
-    samples.
+    """Weight of the difference between each sample and its neighbour, in the sum over all.
 
     Returns (n_samples, n_samples).
     """

@@ -1,6 +1,4 @@
-"""Nearest-neighbour classifiers: by the nearest samples, and ML-kNN by the counts of labels
-among them.
-"""
+"""Nearest-neighbour classifiers: by the nearest samples, and ML-kNN by counts of labels."""
 
 from __future__ import annotations
 
@@ -16,15 +14,19 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from raysel.base.classifiers import OneAgainstRestClassifier, SignedTarget, signed_target
+from raysel.base.classifiers import (
+    OneAgainstRestClassifier,
+    SignedTarget,
+    positive_classes,
+    signed_target,
+)
 from raysel.base.estimator import COUNT, POSITIVE, OneShotEstimator
 from raysel.baselines.mcgf import ROUNDING
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 
 
 class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
-    """Classification by the nearest training samples in all features, by scikit-learn's
-    KNeighborsClassifier.
+    """Classification by the nearest training samples, by scikit-learn's KNeighborsClassifier.
 
     It is the reference for feature selection. Distances are Euclidean, several modalities are
     concatenated. For a multi-label target each label that more than half of the neighbours have is
@@ -72,9 +74,10 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
         self._keep_target(prepared)
         self.samples_ = X
         self.targets_ = (prepared.signs.T > 0).astype(np.int64)
-        if not self.multilabel_:
-            one_hot = len(self.classes_) > 2
-            self.targets_ = self.targets_.argmax(axis=1) if one_hot else self.targets_[:, 0]
+        if self.targets_.shape[1] == 1:
+            self.targets_ = self.targets_[:, 0]
+        elif not self.multilabel_:
+            self.targets_ = self.targets_.argmax(axis=1)
         yield 0.0
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -98,21 +101,16 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
         chunks = pairwise_distances_chunked(
             features, self.samples_, reduce_func=lambda D, _: _margins(D, members)
         )
-        values: FloatArray = np.concatenate(list(chunks))
-        return values if len(self.classes_) > 2 or self.multilabel_ else values[:, 0]
+        return self._of_second(np.concatenate(list(chunks)))
 
     def _members(self) -> BoolArray:
-        """Mask of the training samples of each class or with each label, of shape (n_problems,
-        n_samples).
-        """
+        """Mask (n_problems, n_samples) of the training samples of each class or label."""
         if self.multilabel_:
             return self.targets_.T > 0
-        wanted = np.arange(len(self.classes_)) if len(self.classes_) > 2 else np.array([1])
-        return self.targets_ == wanted[:, None]
+        return self.targets_ == positive_classes(len(self.classes_))[:, None]
 
     def predict(self, X: ArrayLike) -> LabelArray:
-        """Predict the most frequent class among the nearest training samples, the first of equally
-        frequent ones.
+        """Predict the most frequent class among the nearest samples, of several the first.
 
         Parameters
         ----------
@@ -129,17 +127,19 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
             self.samples_, self.targets_
         )
         predicted: LabelArray = machine.predict(features)
-        return predicted if self.multilabel_ else self.classes_[predicted]
+        if self.multilabel_:
+            return predicted
+        return self.classes_[predicted]
 
 
 def _margins(distances: FloatArray, members: BoolArray) -> FloatArray:
-    """Difference of the distances to the nearest non-member and to the nearest member, (n,
-    n_problems).
-    """
+    """Distance to the nearest non-member less that to the nearest member, (n, n_problems)."""
     values = np.empty((len(distances), len(members)))
     for value, inside in zip(values.T, members, strict=True):
-        if inside.all() or not inside.any():
-            value[:] = 1.0 if inside.all() else -1.0
+        if inside.all():
+            value[:] = 1.0
+        elif not inside.any():
+            value[:] = -1.0
         else:
             value[:] = distances[:, ~inside].min(axis=1) - distances[:, inside].min(axis=1)
     return values
@@ -162,8 +162,7 @@ class PreparedNeighbours:
 
 
 class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
-    """ML-kNN: label l is predicted if its probability given the number j of neighbours with label l
-    is at least 1/2.
+    """ML-kNN: predicts labels by the numbers of nearest neighbours that have them.
 
         P(l | j) = P1_l L1_l[j] / (P1_l L1_l[j] + (1 - P1_l) L0_l[j])
         P1_l = (s + n_l) / (2 s + n)
@@ -240,7 +239,9 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
         self, X: FloatArray, y: LabelArray, prepared: PreparedNeighbours
     ) -> Iterator[float]:
         k = min(self.n_neighbors, len(X) - 1)
-        neighbours = prepared.neighbours if k <= PREPARED_NEIGHBORS else nearest_others(X, k)
+        neighbours = prepared.neighbours
+        if k > PREPARED_NEIGHBORS:
+            neighbours = nearest_others(X, k)
         labelled = prepared.target.signs.T > 0
         n, n_problems = labelled.shape
         counts = label_counts(labelled, neighbours[:, :k])
@@ -274,12 +275,10 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
         without, having = np.take_along_axis(self.likelihoods_, counts[None], axis=1)
         having, without = self.priors_ * having, (1 - self.priors_) * without
         # P - 1/2, without the rounding of P: its sign is exactly that of the difference.
-        values: FloatArray = 0.5 * (having - without) / (having + without)
-        return values if len(self.classes_) > 2 or self.multilabel_ else values[:, 0]
+        return self._of_second(0.5 * (having - without) / (having + without))
 
     def predict(self, X: ArrayLike) -> LabelArray:
-        """Predict the class of the largest probability, or for a multi-label target all labels of
-        at least 1/2.
+        """Predict the class of the largest probability, or labels of at least 1/2.
 
         Of classes with equal probabilities the most frequent one of the training set is predicted,
         of equally frequent ones the first.
@@ -301,8 +300,9 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
 
 
 def nearest_others(X: FloatArray, most: int) -> IntArray:
-    """Find the nearest other samples of each sample. `X` is (n, d); returns (n, min(most, n -
-    1)).
+    """Find the nearest other samples of each sample.
+
+    `X` is (n, d); returns (n, min(most, n - 1)).
     """
     return nearest(X, X, min(most, len(X) - 1), leave_out_own=True)
 

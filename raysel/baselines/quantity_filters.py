@@ -48,8 +48,9 @@ class QuantityFilter(Filter):
 
 
 def mean_over_quantities(y: FloatArray, score: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Mean of a score of the features over the quantities. `y` is (n_samples,) or (n_samples,
-    n_quantities).
+    """Mean of a score of the features over the quantities.
+
+    `y` is (n_samples,) or (n_samples, n_quantities).
     """
     columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
     return np.mean([score(column) for column in columns.T], axis=0)
@@ -125,8 +126,7 @@ class FTest(QuantityFilter):
 
 
 class MutualInformation(QuantityFilter):
-    """Ranking by the mutual information of each feature and the quantity, estimated from nearest
-    neighbours.
+    """Ranking by the mutual information of each feature and the quantity.
 
     scikit-learn's ``mutual_info_regression``, the estimator of [1]_ for two continuous variables.
     Of several quantities the score is the mean.
@@ -180,9 +180,7 @@ class MutualInformation(QuantityFilter):
         self.random_state = random_state
 
     def prepare(self, X: FloatArray, y: LabelArray) -> FloatArray:
-        """Return the quantities: the estimate of each feature is made with its number of
-        neighbours.
-        """
+        """Return the quantities; each feature's estimate finds its own neighbours."""
         return np.array(y, dtype=np.float64)
 
     def _rate(self, X: FloatArray, prepared: FloatArray) -> tuple[FloatArray, float]:
@@ -199,8 +197,7 @@ class MutualInformation(QuantityFilter):
 
 
 class MRMRQuantities(MRMR):
-    """Ranking for quantities by minimum redundancy and maximum relevance, one feature after
-    another.
+    """Ranking for quantities by minimum redundancy and maximum relevance.
 
     As `MRMR`, with the quantity in bins of equal frequency in place of the classes; of several
     quantities the relevance is the mean. The features are in bins of equal width, which the
@@ -255,9 +252,7 @@ class MRMRQuantities(MRMR):
 
 @dataclass(frozen=True)
 class PreparedOrder:
-    """The neighbours of every sample and the quantities, which configurations of any
-    ``n_neighbors`` share.
-    """
+    """The neighbours of every sample and the quantities, for any ``n_neighbors``."""
 
     #: The other samples by increasing distance; the sample itself is the last; shape (n_samples,
     #: n_samples).
@@ -269,8 +264,7 @@ class PreparedOrder:
 
 
 class RReliefF(QuantityFilter):
-    """Ranking by RReliefF: features that differ between near samples of different quantities but
-    not of like ones.
+    """Ranking by RReliefF: features that differ between near samples of other quantities.
 
         W_j = N_(C and j) / N_C  -  (N_j - N_(C and j)) / (l - N_C)
         N_C = sum_ih d(i, h) diff_y(i, h),  N_j = sum_ih d(i, h) diff_j(i, h),  N_(C and j) the sum

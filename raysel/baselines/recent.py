@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 Result = TypeVar("Result", bound=tuple[NDArray[np.float64], ...])
 
 
+def _count_numbers(arrays: tuple[NDArray[np.float64], ...]) -> int:
+    return sum(array.size for array in arrays)
+
+
 class RecentResults(Generic[Result]):
     """Results of a computation by a digest of what they depend on; several threads may use it.
 
@@ -45,9 +49,6 @@ class RecentResults(Generic[Result]):
             array.flags.writeable = False
         with self._lock:
             self._latest[key] = result
-            while (
-                sum(array.size for kept in self._latest.values() for array in kept)
-                > self._most_numbers
-            ):
+            while sum(map(_count_numbers, self._latest.values())) > self._most_numbers:
                 self._latest.popitem(last=False)
         return result

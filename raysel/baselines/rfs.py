@@ -1,5 +1,4 @@
-"""Regression with a robust loss: the sum of the norms of the residuals, and of the coefficients, of
-RFS.
+"""Regression with a robust loss: sums of norms of the residuals and the coefficients (RFS).
 
     J(W, b) = sum_i sqrt(||T_i - X_i W - b'||^2 + EPS)  +  alpha sum_j ||w_j||
 
@@ -32,7 +31,7 @@ from scipy.linalg import lapack
 from raysel.base.classifiers import LinearSelector, Selector
 from raysel.base.estimator import POSITIVE, IterativeEstimator
 from raysel.base.regressors import LinearRegressor
-from raysel.base.search_drafts import HUGE, LARGE, OF_ALPHA, DataSize, SearchDraft
+from raysel.base.search_drafts import HUGE, OF_ALPHA, DataSize, SearchDraft
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
 from raysel.data.layouts import Layout
 from raysel.numerics.least_squares import QuantityScale, centre_and_scale
@@ -44,8 +43,9 @@ EPS = 1e-12
 
 
 def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[BoundedStep]:
-    """Iterate from unit weights, ``omega = rho = 1``. `X` is (n_samples, n_features), `T`
-    (n_samples, n_targets).
+    """Iterate from unit weights, ``omega = rho = 1``.
+
+    `X` is (n_samples, n_features), `T` (n_samples, n_targets).
     """
     update = _dual_update if len(X) <= X.shape[1] else _primal_update
     scaled = np.empty_like(X)  # one for all iterations: its pages are touched once
@@ -74,9 +74,7 @@ def _dual_update(
     alpha: float,
     scaled: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Minimise the quadratic bound by a system of n_samples equations; return W, b and the
-    residuals.
-    """
+    """Minimise the quadratic bound by n_samples equations; return W, b and the residuals."""
     root = np.sqrt(omega / alpha)
     np.multiply(X, root, out=scaled)
     kernel = scaled @ scaled.T  # a symmetric product of BLAS
@@ -98,9 +96,7 @@ def _primal_update(
     alpha: float,
     scaled: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Minimise the quadratic bound by a system of n_features equations; return W, b and the
-    residuals.
-    """
+    """Minimise the quadratic bound by n_features equations; return W, b and the residuals."""
     weights, root = 1.0 / rho, np.sqrt(omega)
     x_mean, t_mean = weights @ X / weights.sum(), weights @ T / weights.sum()
     np.subtract(X, x_mean, out=scaled)
@@ -124,8 +120,7 @@ def _solve(system: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def null_model(counts: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Best intercept for W = 0 on one-hot targets, and a subgradient of each sample's residual that
-    proves it best.
+    """Best intercept for W = 0 on one-hot targets, and subgradients that prove it.
 
     The intercept is the spatial median of the targets. Where it is the target of a class r itself,
     which happens if r has about half of the samples or more, the residuals of that class have no
@@ -152,9 +147,7 @@ _MOST_STEPS = 1000
 
 
 def _unit_sum(T: FloatArray, b: FloatArray) -> tuple[FloatArray, int]:
-    """Sum of the unit vectors from a point to the targets that differ from it, and the number of
-    the others.
-    """
+    """Sum of unit vectors from a point to the targets, and the number of equal ones."""
     differences = T - b
     lengths = np.linalg.norm(differences, axis=1)
     apart = lengths > 0.0
@@ -171,8 +164,7 @@ def _newton_step(T: FloatArray, b: FloatArray, lengths: FloatArray) -> FloatArra
 
 
 def null_model_of_quantities(T: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Best intercept for W = 0 on any targets, and a subgradient of each sample's residual that
-    proves it best.
+    """Best intercept for W = 0 on any targets, and subgradients that prove it.
 
     The intercept is the spatial median of the targets, by Newton's method where it lowers the total
     distance, else by Weiszfeld's in the form of Vardi and Zhang (PNAS 97(4), 2000), which does not
@@ -211,9 +203,7 @@ def null_model_of_quantities(T: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _spatial_median(counts: IntArray) -> FloatArray:
-    """Point of least total distance to the unit vectors, each ``counts`` times, by Newton's
-    method with halving.
-    """
+    """Point of least total distance to the unit vectors, by Newton's method with halving."""
     identity = np.eye(len(counts))
 
     def distance(b: FloatArray) -> float:
@@ -266,9 +256,7 @@ class _RobustRegression(IterativeEstimator, Selector):
     @staticmethod
     @abstractmethod
     def _null_model(T: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the best intercept for W = 0, and a subgradient of each sample's residual that
-        proves it best.
-        """
+        """Return the best intercept for W = 0, and subgradients that prove it best."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [POSITIVE],
@@ -309,7 +297,9 @@ class _RobustRegression(IterativeEstimator, Selector):
 
     def is_zero_solution(self, prepared: PreparedRFS) -> bool:
         """Return whether alpha is at least alpha_max, or no feature correlates with the classes."""
-        limit = 1.0 if self.alpha_scale == "max" else prepared.alpha_max
+        limit = 1.0
+        if self.alpha_scale == "absolute":
+            limit = prepared.alpha_max
         return prepared.alpha_max == 0.0 or self.alpha >= limit
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedRFS) -> None:
@@ -325,7 +315,9 @@ class _RobustRegression(IterativeEstimator, Selector):
         )
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedRFS) -> Iterator[float]:
-        unit = prepared.alpha_max if self.alpha_scale == "max" else 1.0
+        unit = 1.0
+        if self.alpha_scale == "max":
+            unit = prepared.alpha_max
         for step in l21_steps(prepared.X, prepared.T, self.alpha * unit / prepared.scale):
             self.dual_gap_ = step.gap
             self._keep(step.W, step.b, step.norms[: len(step.W)], prepared)
@@ -339,8 +331,7 @@ class _RobustRegression(IterativeEstimator, Selector):
 
 
 class RFS(_RobustRegression, LinearSelector):
-    """Robust feature selection: ranks features by the rows of a regression onto the classes, and
-    classifies.
+    """Robust feature selection: ranks features by a robust regression, and classifies.
 
         min_W,b  sum_i ||x_i'W + b' - t_i||  +  alpha sum_j ||w_j||
 
@@ -413,7 +404,7 @@ class RFS(_RobustRegression, LinearSelector):
         """Return a search of alpha; None where an iteration takes long."""
         if size.effort == HUGE or size.has_large_systems:
             return None
-        n_values = 3 if size.effort >= LARGE else 4
+        n_values = size.by_effort(4, 4, 3)
         return SearchDraft(
             "robust regression onto the classes: one weight a column, no structure among them",
             {"alpha": {"logspace": [0.003, 0.3, n_values]}},
@@ -427,8 +418,7 @@ class RFS(_RobustRegression, LinearSelector):
 
 
 class RFSRegressor(_RobustRegression, LinearRegressor):
-    """Robust feature selection for quantities: ranks features by the rows of a robust regression,
-    and predicts numbers.
+    """Robust feature selection for quantities: ranks by a robust regression, and predicts.
 
         min_W,b  sum_i ||x_i'W + b' - t_i||  +  alpha sum_j ||w_j||
 
@@ -474,7 +464,7 @@ class RFSRegressor(_RobustRegression, LinearRegressor):
         """Return a search of alpha; None where an iteration takes long."""
         if size.effort == HUGE or size.has_large_systems:
             return None
-        n_values = 3 if size.effort >= LARGE else 5
+        n_values = size.by_effort(5, 5, 3)
         return SearchDraft(
             "robust regression: one weight a column, no structure among them",
             {"alpha": {"logspace": [0.01, 0.5, n_values]}},

@@ -1,6 +1,4 @@
-"""F-tests of samples that are smoothed along their axes: for a signal that neighbouring cells
-share.
-"""
+"""F-tests of samples smoothed along their axes, for a signal that neighbours share."""
 
 from __future__ import annotations
 
@@ -29,8 +27,7 @@ _CELLS = 2**22
 def smoothed(
     X: FloatArray, shape: Sequence[int], widths: Sequence[float], mask: BoolArray | None = None
 ) -> FloatArray:
-    """Smooth each sample by ``scipy.ndimage.gaussian_filter``, whose ``reflect`` mirrors it at its
-    borders.
+    """Smooth each sample by ``scipy.ndimage.gaussian_filter``, mirrored at its borders.
 
     With a mask (of this shape) a cell becomes the weighted mean of those inside. `X` is (n_samples,
     n_features), less its first sample, as no F statistic depends on that; returns the same shape.
@@ -105,7 +102,9 @@ class _SmoothedFilter(TensorShaped, Filter):
         """Sides of the samples as they are given."""
         if self.mask is not None:
             return np.asarray(self.mask).shape
-        return (n_features,) if self.shape is None else tuple(self.shape)
+        if self.shape is None:
+            return (n_features,)
+        return tuple(self.shape)
 
     def _widths(self, n_features: int) -> Sequence[float]:
         """Width of each side."""
@@ -127,8 +126,7 @@ class _SmoothedFilter(TensorShaped, Filter):
 
 
 class SmoothedFTest(_SmoothedFilter):
-    """Ranking by the F statistic of each cell between the classes, after smoothing the samples
-    along their axes.
+    """Ranking by the F statistic of each cell between classes, of smoothed samples.
 
         F_j = (l - c) / (c - 1) (S_b)_jj / (S_w)_jj   of the samples G X_i,
 
@@ -197,8 +195,7 @@ class SmoothedFTest(_SmoothedFilter):
 
 
 class SmoothedFTestQuantities(_SmoothedFilter, QuantityFilter):
-    """Ranking by the F statistic of the regression of a quantity on each cell of samples smoothed
-    along their axes.
+    """Ranking by the F statistic of a quantity's regression on each cell of smoothed samples.
 
     `FTest` of the smoothed samples, by scikit-learn's ``f_regression``; of several quantities the
     score is the mean of their F. The samples are smoothed as in `SmoothedFTest`.

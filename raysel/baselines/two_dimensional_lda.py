@@ -13,7 +13,7 @@ import scipy.linalg
 
 from raysel.base.estimator import COUNT, TENSOR, Capabilities, OneShotEstimator
 from raysel.base.fitted_projection import FittedProjection
-from raysel.base.task_samples import task_samples, whole_numbers
+from raysel.base.task_samples import sides_of_samples, task_samples, whole_numbers
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.numerics.linear_algebra import EPS, centre, kronecker, mode_product, projected, thin_svd
@@ -21,9 +21,7 @@ from raysel.numerics.linear_algebra import EPS, centre, kronecker, mode_product,
 
 @dataclass(frozen=True)
 class Deviations:
-    """Arrays of a training set as deviations from the means, with reduced sides where samples
-    are few.
-    """
+    """Arrays of a training set as deviations from the means, with reduced sides."""
 
     #: Mean of the samples; shape (n_features,).
     mean: FloatArray
@@ -129,9 +127,7 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer components come first, then more shrinkage, then
-        fewer passes.
-        """
+        """Return the sort key of fewer components, more shrinkage, fewer passes."""
         size = np.inf
         if self.n_components is not None:
             size = float(np.prod(self._components(self._sides(1))))
@@ -204,8 +200,7 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
 
     def _sides(self, n_features: int) -> tuple[int, ...]:
         """Sides of the samples, at least two: a vector is a matrix of one column."""
-        sides = (n_features,) if self.shape is None else whole_numbers("shape", self.shape)
-        return (*sides, 1) if len(sides) == 1 else sides
+        return sides_of_samples(self.shape, n_features)
 
     def _components(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Number of directions of each axis that ``n_components`` gives."""
@@ -318,8 +313,7 @@ def _directions(ranks: Sequence[int]) -> str:
 def discriminant_directions(
     within: FloatArray, between: FloatArray, size: int, shrinkage: float
 ) -> FloatArray:
-    """Solve S_b v = mu S_w v for the largest mu, with S_w and S_b made of the rows of projected
-    deviations.
+    """Solve S_b v = mu S_w v for the largest mu, of the rows of projected deviations.
 
     `within` is (n, r, p), `between` (c, r, p); returns (r, size).
     """
@@ -342,9 +336,7 @@ def discriminant_directions(
 
 
 def _range(arrays: FloatArray, axis: int) -> FloatArray | None:
-    """Orthonormal basis of the vectors along an axis; None unless the axis is longer than their
-    number.
-    """
+    """Orthonormal basis of the vectors along an axis that is longer than their number."""
     side = arrays.shape[axis]
     if side * side <= arrays.size:
         return None

@@ -1,6 +1,4 @@
-"""Filters that rate each feature: variance, Welch's t, Fisher score, information gain, and a
-random order.
-"""
+"""Filters that rate each feature: variance, t test, Fisher score, information, chance."""
 
 from __future__ import annotations
 
@@ -146,7 +144,9 @@ class TTest(Filter):
         return finite_t(welch_t(*class_moments(X, codes, counts), counts, compared))
 
     def _rate(self, X: FloatArray, prepared: FloatArray) -> tuple[FloatArray, float]:
-        scores = prepared.max(axis=0) if self.aggregate == "max" else prepared.mean(axis=0)
+        scores = prepared.mean(axis=0)
+        if self.aggregate == "max":
+            scores = prepared.max(axis=0)
         return scores, scores.mean()
 
 
@@ -161,9 +161,7 @@ class Moments:
     scatter: FloatArray
 
     def joined(self, other: Moments) -> Moments:
-        """Moments of two groups together, without a difference of squares (Chan, Golub and
-        LeVeque, 1983).
-        """
+        """Moments of two groups together, without a difference of squares."""
         n, apart = self.n + other.n, other.mean - self.mean
         scatter = self.scatter + other.scatter + apart**2 * (self.n * other.n / n)
         return Moments(n, self.mean + apart * (other.n / n), scatter)
@@ -295,7 +293,9 @@ class FisherScore(Filter):
     @property
     def score_scale(self) -> str:
         """The ratios are squares of an effect, the scores of a set places in an order."""
-        return super().score_scale if self.criterion == "ratio" else "place"
+        if self.criterion == "ratio":
+            return super().score_scale
+        return "place"
 
     @property
     def univariate(self) -> bool:
@@ -344,8 +344,7 @@ def scatter_ratios(means: FloatArray, scatters: FloatArray, counts: IntArray) ->
 def greedy_set(
     prepared: PreparedScatter, gamma: float, n_ranked: int
 ) -> tuple[IntArray, FloatArray]:
-    """Add features to a set S, each time the one that raises ``J(S) = tr(S_b[S,S] (S_t[S,S] + gamma
-    I)^-1)`` most.
+    """Add the features to a set S, each time the one that raises J(S) most.
 
     A partial Cholesky decomposition of S_t + gamma I, pivoted by the gain of J, of which no more
     than the rows of the selected features are computed. Units of the features do not matter to J,
@@ -380,9 +379,7 @@ def greedy_set(
 
 
 def _ridge(prepared: PreparedScatter, gamma: float) -> FloatArray:
-    """Gamma in the squared unit of each feature; inf where a feature's scatter is nothing beside
-    gamma.
-    """
+    """Gamma in the squared unit of each feature; inf where its scatter is nothing beside gamma."""
     with np.errstate(over="ignore"):
         ridge: FloatArray = gamma * prepared.units * prepared.units
     return ridge

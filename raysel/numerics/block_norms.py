@@ -1,5 +1,4 @@
-"""Norms of the blocks of a matrix of coefficients, as penalties: their proximal steps, and
-projections on their dual balls.
+"""Norms of blocks of coefficients as penalties, their proximal steps and projections.
 
 A block of coefficients W (c, d) is one feature's on all problems (a column) or one problem's on one
 modality (consecutive entries of a row). Shrinking by t, ``(1 - t / ||block||)_+ block``, is the
@@ -40,9 +39,7 @@ def cap_factors(norms: FloatArray, radii: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class BlockNorm(ABC):
-    """The penalty ``sum_b weight_b ||block_b||`` on a coefficient matrix W of shape (n_classes,
-    n_features).
-    """
+    """The penalty ``sum_b weight_b ||block_b||`` on coefficients (n_classes, n_features)."""
 
     #: Positive weights of the blocks: one a feature in `FeatureNorm`, one a modality in
     #: `ModalityNorm`; shape (n_weights,).
@@ -72,14 +69,11 @@ class BlockNorm(ABC):
         return float((self.norms(W) * self.weights).sum())
 
     def ratios(self, U: FloatArray) -> FloatArray:
-        """Norm of each block over its weight; U is in the penalty's dual ball where none exceeds
-        1.
-        """
+        """Norm of each block over its weight; U is in the dual ball where none exceeds 1."""
         return self.norms(U) / self.weights
 
     def shrink(self, W: FloatArray, step: float, out: FloatArray) -> FloatArray:
-        """Proximal point of ``step`` times the penalty: ``argmin_Z step value(Z) + ||Z - W||^2 /
-        2``.
+        """Proximal point of the penalty: ``argmin_Z step value(Z) + ||Z - W||^2 / 2``.
 
         `W` and `out` are (n_classes, n_features); returns (n_classes, n_features).
         """
@@ -87,17 +81,13 @@ class BlockNorm(ABC):
         return np.multiply(W, self.spread(factors), out=out)
 
     def cap(self, U: FloatArray) -> FloatArray:
-        """Projection of U on the penalty's dual ball, where each block's norm is at most its
-        weight.
-        """
+        """Projection of U on the dual ball, where no block's norm exceeds its weight."""
         return U * self.spread(cap_factors(self.norms(U), self.weights))
 
 
 @dataclass(frozen=True)
 class FeatureNorm(BlockNorm):
-    """The penalty ``sum_r weight_r ||W[:, r]||``, which keeps or drops a feature for all classes
-    together.
-    """
+    """The penalty ``sum_r weight_r ||W[:, r]||``: it drops a feature for all classes."""
 
     def sums(self, W: FloatArray) -> FloatArray:
         """Sum of each column, shape (n_features,)."""
@@ -119,9 +109,7 @@ class FeatureNorm(BlockNorm):
 
 @dataclass(frozen=True)
 class ModalityNorm(BlockNorm):
-    """The penalty ``sum_jk weight_k ||W[j, modality k]||``, which keeps or drops a modality for
-    each class.
-    """
+    """The penalty ``sum_jk weight_k ||W[j, modality k]||``: it drops one for a class."""
 
     #: Number of columns of each modality, in column order; each at least 1; shape (n_modalities,).
     widths: IntArray

@@ -73,9 +73,9 @@ def decision(model: Any, X: Any) -> FloatArray:
     if not hasattr(model, "decision_function"):
         return probabilities(model, X)
     given: Any = model.decision_function(X)
-    return np.asarray(
-        np.stack(given, axis=1) if isinstance(given, list) else given, dtype=np.float64
-    )
+    if isinstance(given, list):
+        given = np.stack(given, axis=1)
+    return np.asarray(given, dtype=np.float64)
 
 
 def probabilities(model: Any, X: Any) -> FloatArray:

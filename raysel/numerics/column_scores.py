@@ -1,5 +1,4 @@
-"""Score of a feature that was prepared as several columns, comparable with those of features of one
-column.
+"""Score of a feature that was prepared as several columns, comparable with that of one.
 
 The length of the scores of m columns grows with m, and with more than m where a method gives
 columns of rare values larger scores than numbers, even of noise. So a feature is also tested by
@@ -101,8 +100,7 @@ def joint_scores(
     statistics: OwnStatistics | None,
     scale: str,
 ) -> FloatArray:
-    """Return a score for each feature, that of its column or one which does not grow with the
-    number of its columns.
+    """Return a score for each feature that does not grow with its number of columns.
 
     `scores` and `origin`, the feature of each column, are (n_columns,); returns (n_features,), 0 of
     a feature without columns. ``scale`` is what the scores are: "effect", "squared", or "weight"
@@ -136,9 +134,7 @@ def _means(scores: FloatArray, origin: IntArray, counts: IntArray) -> FloatArray
 def _joint(
     scores: FloatArray, origin: IntArray, counts: IntArray, own: OwnStatistics
 ) -> FloatArray:
-    """Joint scores of columns whose scores are in units of an effect, as coefficients; infinite
-    ones stay.
-    """
+    """Join scores that are sizes of an effect, as coefficients; infinite ones stay."""
     infinite = np.isposinf(scores)
     finite = np.where(infinite, 0.0, np.maximum(scores, 0.0))
     unit = float(finite.max(initial=0.0)) or 1.0
@@ -155,9 +151,7 @@ def _joint(
 
 
 def _placed(scores: FloatArray, origin: IntArray, own: OwnStatistics) -> FloatArray:
-    """Largest score of each feature's columns, but that of no better place than the feature has
-    by itself.
-    """
+    """Largest score of each feature's columns in a place that the feature has by itself."""
     largest = np.full(len(own.single), -np.inf)
     np.maximum.at(largest, origin, scores)
     largest[np.isneginf(largest)] = 0.0  # a feature without columns

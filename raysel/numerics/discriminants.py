@@ -24,7 +24,7 @@ import scipy.linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from raysel.core.arrays import FloatArray, IntArray
-from raysel.numerics.linear_algebra import EPS, centre, equilibrated_rank, rank_cut, thin_svd
+from raysel.numerics.linear_algebra import EPS, centre, equilibrated_rank, gram, rank_cut, thin_svd
 
 #: Lower bound of the within-class share of a direction's total scatter.
 SMALLEST_WITHIN = 1e-8
@@ -80,7 +80,10 @@ class ScatterRange:
 
         `centred` is (n, D), `V` (r, d); returns (D, d).
         """
-        return centred.T @ (self.basis @ V) if self.dual else self.basis @ V
+        lifted = self.basis @ V
+        if self.dual:
+            return centred.T @ lifted
+        return lifted
 
     def embed(self, centred: FloatArray, V: FloatArray) -> FloatArray:
         """Project the same samples: X Q V, (n, d); the dual form reads no feature."""
@@ -104,7 +107,7 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
     offset = np.where(varies, mean, 0.0)
     most = min(n - 1, int(np.count_nonzero(varies)))
     values, vectors = scipy.linalg.eigh(
-        centred @ centred.T if dual else centred.T @ centred,
+        gram(centred, of_rows=dual),
         driver="evd",
         check_finite=False,
         overwrite_a=True,
@@ -114,8 +117,8 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
     values = values[kept][::-1]
     # Here the means may still be n eps off.
     floor = rank_cut(np.sqrt(np.abs(values[:1])), centred.shape, n * float(np.linalg.norm(offset)))
+    varying = most
     if (values > np.maximum(RESOLVED * values[:1], floor**2)).all():
-        varying = most
         if dual:
             basis = vectors / np.sqrt(values)
             between = (vectors.T @ membership) * np.sqrt(values)[:, None]
@@ -127,7 +130,8 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
         centred -= centred.mean(axis=0)
         left, singular, basis = thin_svd(centred, offset)
         values, between = singular**2, singular[:, None] * (left.T @ membership)
-        varying = most if len(values) >= most else equilibrated_rank(centred, offset, len(values))
+        if len(values) < most:
+            varying = equilibrated_rank(centred, offset, len(values))
     return ScatterRange(
         mean=mean,
         basis=basis,
@@ -142,8 +146,7 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
 def fisher_directions(
     reduced: ScatterRange, size: int, shrinkage: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Solve S_b v = ratio S_t v by the eigenvectors of H' D^-1 H, where S_t = D + shrinkage H H'
-    and D is diagonal.
+    """Solve S_b v = ratio S_t v by eigenvectors of H' D^-1 H, with S_t = D + shrinkage H H'.
 
     Returns `V` (r, size), `ratios` (size,).
     """
@@ -179,9 +182,7 @@ class Scatters:
         return matrix
 
     def leading(self, ratio: float, size: int) -> FloatArray:
-        """Eigenvectors of the ``size`` largest eigenvalues of B - ratio T, shape (r, size),
-        largest first.
-        """
+        """Eigenvectors (r, size) of the largest eigenvalues of B - ratio T, largest first."""
         diagonal = self.total + self.overlap * (self.between**2).sum(axis=1)
         if diagonal.min() < RESOLVED * diagonal.max():
             return self._graded(ratio)[:, :size]
@@ -201,8 +202,7 @@ class Scatters:
         return np.ascontiguousarray(vectors[:, : -size - 1 : -1])
 
     def _leading_few(self, ratio: float, size: int) -> FloatArray | None:
-        """``leading`` by Lanczos iterations on (shift I - B + ratio T)^-1; None where they do not
-        end.
+        """``leading`` by Lanczos iterations on (shift I - B + ratio T)^-1; None if they fail.
 
         With E = shift I + ratio diag(total) and H H' = B (1 - ratio overlap) the inverse of the
         difference E - H H' is E^-1 + E^-1 H (I - H'E^-1 H)^-1 H'E^-1 (Woodbury): a product costs
@@ -214,9 +214,7 @@ class Scatters:
             return H.T @ (H / (shift + diagonal)[:, None])
 
         def exceeding(shift: float) -> int:
-            """Number of eigenvalues of B - ratio T above the shift, by Sylvester's law of
-            inertia.
-            """
+            """Count the eigenvalues of B - ratio T above the shift (Sylvester)."""
             values = scipy.linalg.eigvalsh(inner(shift), check_finite=False)
             return int(np.count_nonzero(diagonal < -shift) + np.count_nonzero(values > 1))
 
@@ -251,9 +249,7 @@ class Scatters:
         )
 
     def _graded(self, ratio: float) -> FloatArray:
-        """All eigenvectors of B - ratio T, largest first, where some directions have next to no
-        scatter.
-        """
+        """All eigenvectors of B - ratio T where some directions have next to no scatter."""
         # Rounding errors of the size of the largest eigenvalues hide the small ones, but leave
         # their common eigenspace exact: the problem is solved again within it, with smaller
         # rounding errors, until every eigenvalue is resolved.
@@ -279,8 +275,7 @@ class Scatters:
         return values[::-1], vectors[:, ::-1]
 
     def separating(self, size: int) -> FloatArray | None:
-        """Directions of the largest B among those where B = T, shape (r, size): the limit of
-        ``leading`` at ratio 1.
+        """Directions (r, size) of the largest B where B = T, the limit of ``leading`` at 1.
 
         Bv = Tv means v = T^-1 H e with e = H'v, an eigenvector of H'T^-1 H for the eigenvalue 1.
         None if there are fewer such directions than ``size``.

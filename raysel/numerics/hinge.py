@@ -21,8 +21,7 @@ def hinge_loss(margins: FloatArray, signs: FloatArray) -> FloatArray:
 
 
 def hinge_step(margins: FloatArray, signs: FloatArray, step: float, out: FloatArray) -> FloatArray:
-    """Proximal point of ``step`` times the loss: a violated margin moves towards 1 by at most
-    ``step``.
+    """Proximal point of the loss: a violated margin moves towards 1 by at most ``step``.
 
     `margins`, `signs` and `out` are (c, n); returns (c, n).
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -44,6 +45,13 @@ def check_share(name: str, value: float, example: float = 0.95) -> None:
         raise ConfigError(f"{name}={value!r} must lie between 0 and 1, e.g. {example}.")
 
 
+def _sample_sd(values: FloatArray) -> float:
+    """Standard deviation of a sample; NaN of one value."""
+    if len(values) == 1:
+        return math.nan
+    return float(values.std(ddof=1))
+
+
 def _run_scores(scores: ArrayLike, ratio: float) -> FloatArray:
     """Check scores of the runs of a resampling and the ratio of its numbers of samples."""
     values = np.asarray(scores, dtype=np.float64)
@@ -72,7 +80,7 @@ def draws_interval(
     n_runs = len(values)
     interval = MeanInterval(
         mean=float(values.mean()),
-        sd=float(values.std(ddof=1)) if n_runs > 1 else float("nan"),
+        sd=_sample_sd(values),
         ratio=ratio,
         confidence=confidence,
         of_draws=True,
@@ -130,7 +138,7 @@ def sample_interval(
     mean, error, freedom = _over_samples(values, ratio, pseudo_values, n_repeats)
     interval = MeanInterval(
         mean=mean,
-        sd=float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
+        sd=_sample_sd(values),
         ratio=ratio,
         confidence=confidence,
     )
@@ -160,8 +168,9 @@ def _over_samples(
     n_units = len(shares) / n_repeats
     # N / k, of all repeats, in which each sample occurs once.
     effective = max(1.0, float((shares**2).sum() ** 2 / (shares**4).sum()) / n_repeats)
-    inverse = (1 / effective - 1 / n_units) / 2
-    freedom = min(1 / inverse if inverse > 0 else np.inf, n_units - 1)
+    inverse, freedom = (1 / effective - 1 / n_units) / 2, n_units - 1
+    if inverse > 0:
+        freedom = min(1 / inverse, freedom)
     variance = float((shares**2).sum()) / n_folds * n_units / (n_units - 1)
     return mean, float(np.sqrt((1 / n_folds + ratio) * variance)), float(freedom)
 
@@ -244,29 +253,31 @@ def paired_comparison(
     differences = first - second
     differences[np.abs(differences) <= _ROUNDING] = 0.0
     n_runs, mean = len(differences), float(differences.mean())
-    reason = ""
-    if n_runs == 1:
-        reason = "one run says nothing about the spread of the difference"
-    elif not differences.any():
-        reason = "the difference is 0 in all runs"
-    elif np.ptp(differences) <= _ROUNDING:
-        reason = "the difference is equal in all runs"
-    sd = float(differences.std(ddof=1)) if n_runs > 1 else float("nan")
-
-    def test(factor: float) -> TTest:
-        return _t_test(mean, sd * factor, n_runs - 1, confidence, largest)
-
-    return PairedComparison(
+    sd = _sample_sd(differences)
+    compared = PairedComparison(
         differences=differences,
         mean=mean,
-        sd=0.0 if n_runs > 1 and reason else sd,
+        sd=sd,
         won=int((differences > 0).sum()),
         tied=int((differences == 0).sum()),
         lost=int((differences < 0).sum()),
         ratio=float(ratio),
-        plain=None if reason else test(np.sqrt(1 / n_runs)),
-        corrected=None if reason else test(np.sqrt(1 / n_runs + ratio)),
-        reason=reason,
+        plain=None,
+        corrected=None,
+    )
+    if n_runs == 1:
+        reason = "one run says nothing about the spread of the difference"
+        return replace(compared, reason=reason)
+    if not differences.any():
+        return replace(compared, sd=0.0, reason="the difference is 0 in all runs")
+    if np.ptp(differences) <= _ROUNDING:
+        return replace(compared, sd=0.0, reason="the difference is equal in all runs")
+
+    def test(factor: float) -> TTest:
+        return _t_test(mean, sd * factor, n_runs - 1, confidence, largest)
+
+    return replace(
+        compared, plain=test(np.sqrt(1 / n_runs)), corrected=test(np.sqrt(1 / n_runs + ratio))
     )
 
 
@@ -290,7 +301,9 @@ def sample_test(
     check_share("confidence", confidence)
     values = _run_scores(differences, ratio)
     mean, error, freedom = _over_samples(values, ratio, pseudo_values, n_repeats)
-    return _t_test(mean, error, freedom, confidence, largest) if error and len(values) > 1 else None
+    if not error or len(values) == 1:
+        return None
+    return _t_test(mean, error, freedom, confidence, largest)
 
 
 def _t_test(mean: float, error: float, freedom: float, confidence: float, largest: float) -> TTest:
@@ -423,8 +436,9 @@ def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankCompar
     mean_ranks = ranks.mean(axis=0)
     compared = RankComparison(ranks=ranks, mean_ranks=mean_ranks, alpha=alpha)
     if n < FEWEST_DATA_SETS:
-        sets = f"are {n} data sets" if n > 1 else "is 1 data set"
-        reason = f"there {sets}, and the tests need at least {FEWEST_DATA_SETS}"
+        reason = f"there are {n} data sets, and the tests need at least {FEWEST_DATA_SETS}"
+        if n == 1:
+            reason = f"there is 1 data set, and the tests need at least {FEWEST_DATA_SETS}"
         return replace(compared, reason=reason)
     if (ranks == ranks[:, :1]).all():
         return replace(compared, reason="all methods tie on all data sets")

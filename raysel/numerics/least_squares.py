@@ -111,7 +111,9 @@ class LeastSquaresData:
         coefficients.
         """
         unit = self.penalty_unit(1.0)
-        return self.penalty_unit(0.0) / unit if unit > 0.0 else 1.0
+        if unit > 0.0:
+            return self.penalty_unit(0.0) / unit
+        return 1.0
 
 
 def least_squares_data(
@@ -260,8 +262,7 @@ def expand(values: FloatArray, used: BoolArray) -> FloatArray:
 def ls21_steps(
     data: LeastSquaresData, weights: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[FloatArray]:
-    """Minimise ``||P X - Y||^2 + alpha sum_f (||P[:, f]||^2 + zeta)^(p/2)`` (LS21) by reweighted
-    ridge steps.
+    """Minimise ``||P X - Y||^2 + alpha sum_f (||P[:, f]||^2 + zeta)^(p/2)`` (LS21).
 
     `weights` is (n_features,); yields `P` (n_classes, n_features).
     """
@@ -314,8 +315,7 @@ _DEPENDENT = 1e-13
 
 
 def inverse_roots(A: FloatArray) -> FloatArray:
-    """Whitening of many small matrices in the span that they have: ``M A M'`` is the identity
-    there, 0 elsewhere.
+    """Whiten many small matrices: ``M A M'`` is the identity in their span, 0 elsewhere.
 
     Unlike `inverse_cholesky` it leaves out every direction that is free, so that no coefficient
     there is large. `A` is (k, k, n_matrices); returns `M` (k, k, n_matrices).
@@ -387,4 +387,6 @@ def _ridge(
         raise np.linalg.LinAlgError(
             "The penalty's weights span more than double precision: raise zeta, p or alpha."
         )
-    return G @ solution if dual else solution
+    if dual:
+        return G @ solution
+    return solution

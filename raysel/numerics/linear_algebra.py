@@ -46,6 +46,13 @@ def centre(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     return mean, centred
 
 
+def gram(X: FloatArray, *, of_rows: bool) -> FloatArray:
+    """Inner products of the rows, X X', or of the columns, X'X."""
+    if of_rows:
+        return X @ X.T
+    return X.T @ X
+
+
 def thin_svd(
     centred: FloatArray, offset: FloatArray | float = 0.0
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -105,9 +112,7 @@ def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int
 
 
 def mode_product(arrays: FloatArray, A: FloatArray, mode: int) -> FloatArray:
-    """Project one axis of several arrays on the columns of A: (n, m_1, .., m_N) and (m_q, k) to
-    (n, .., k, ..).
-    """
+    """Project one axis of several arrays on the columns of A (m_q, k)."""
     shape = arrays.shape
     if mode == len(shape) - 2:
         return arrays @ A

@@ -1,6 +1,4 @@
-"""Metrics of a study by name: raysel's own, scikit-learn's scorers, those of other packages, and
-dotted names.
-"""
+"""Metrics by name: raysel's, scikit-learn's scorers, other packages', dotted names."""
 
 from __future__ import annotations
 
@@ -60,9 +58,7 @@ class Metric:
 
     @property
     def is_mean_of_samples(self) -> bool:
-        """Whether it is the mean of values of single samples, so that one sample alone has it;
-        so are unknown ones.
-        """
+        """Whether it is a mean over samples, so that one sample has it; unknown ones are."""
         return not self.is_known or self.function.__name__ in _MEANS_OF_SAMPLES
 
     @property
@@ -93,22 +89,23 @@ class Metric:
         if self.response == "class_scores":
             return class_scores(model, X, y.shape[1] if y.ndim == 2 else len(model.classes_))
         values = probabilities(model, X) if self.response == "predict_proba" else decision(model, X)
-        return self.of_two(values, getattr(model, "classes_", None)) if y.ndim == 1 else values
+        if y.ndim == 2:
+            return values
+        return self.of_two(values, getattr(model, "classes_", None))
 
     def of_two(self, values: FloatArray, classes: Any) -> FloatArray:
-        """Return the column of the positive class where there are two classes; other outputs as
-        they are.
-        """
+        """Return the column of the positive of two classes; other outputs as they are."""
         if classes is None or len(classes) != 2:
             return values
         is_first = self.options.get("pos_label", classes[1]) == classes[0]
         if values.ndim == 2 and values.shape[1] == 2:
-            return values[:, 0 if is_first else 1]
-        return -values.reshape(-1) if is_first else values.reshape(-1)
+            return values[:, int(not is_first)]
+        if is_first:
+            return -values.reshape(-1)
+        return values.reshape(-1)
 
     def __call__(self, y: LabelArray, output: LabelArray, classes: Any = None) -> float:
-        """Compute the metric; `classes` are those of the model, without which scikit-learn takes
-        those of y.
+        """Compute the metric for a model with these `classes`; by default those of y.
 
         For quantities `classes` are their means over the training samples, see `Target.known`.
 
@@ -174,7 +171,9 @@ def mean_average_precision(y_true: LabelArray, y_score: FloatArray) -> float:
         y_true, y_score = y_true[:, None], y_score[:, None]
     values = average_precision(y_true, y_score)
     known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    if not len(known):
+        return math.nan
+    return float(known.mean())
 
 
 # A search scores each iteration at several numbers of features, and scikit-learn's checks of its
@@ -191,8 +190,9 @@ def accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
 
 
 def balanced_accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
-    """Mean recall of the classes that occur in ``y_true``. `y_true` and `y_pred` are
-    (n_samples,).
+    """Mean recall of the classes that occur in ``y_true``.
+
+    `y_true` and `y_pred` are (n_samples,).
     """
     _check_shapes(y_true, y_pred)
     _, codes = np.unique(y_true, return_inverse=True)
@@ -206,9 +206,7 @@ def _neg_hamming_loss(y_true: LabelArray, y_pred: LabelArray) -> float:
 
 
 def _check_shapes(y_true: LabelArray, y_pred: LabelArray) -> None:
-    """Check that the shapes are equal, since comparing different ones would broadcast or give a
-    single False.
-    """
+    """Check that the shapes are equal: others would broadcast, or give a single False."""
     if np.shape(y_true) != np.shape(y_pred):
         raise DataError(
             f"y_pred has the shape {np.shape(y_pred)} and y_true {np.shape(y_true)}: the metric"
@@ -218,6 +216,10 @@ def _check_shapes(y_true: LabelArray, y_pred: LabelArray) -> None:
 
 def _own(name: str, function: Callable[..., float], **properties: Any) -> Metric:
     return Metric(name, function, **{"range": (0.0, 1.0), **properties})
+
+
+def _averaged(name: str, function: Callable[..., float], average: str) -> Metric:
+    return _own(name, function, options={"average": average, "zero_division": 0})
 
 
 #: Metric of quantities where none is given.
@@ -238,11 +240,10 @@ METRICS: dict[str, Metric] = {
         _own("accuracy", accuracy),
         _own("balanced_accuracy", balanced_accuracy, targets=_CLASSES),
         _own("subset_accuracy", accuracy),
-        *(
-            _own(f"{average}_{name}", function, options={"average": average, "zero_division": 0})
-            for name, function in (("f1", f1_score), ("precision", precision_score))
-            for average in ("macro", "micro")
-        ),
+        _averaged("macro_f1", f1_score, "macro"),
+        _averaged("micro_f1", f1_score, "micro"),
+        _averaged("macro_precision", precision_score, "macro"),
+        _averaged("micro_precision", precision_score, "micro"),
         # A loss with scikit-learn's sign and name, so that larger is better here too.
         _own("neg_hamming_loss", _neg_hamming_loss, range=(-1.0, 0.0)),
         _own(
@@ -307,9 +308,7 @@ _EXAMPLE = (
 
 
 def metric(name: str, key: str = "evaluation.metric") -> Metric:
-    """Return the metric of a name: raysel's own, another package's, a scorer of scikit-learn, or
-    a dotted name.
-    """
+    """Return the metric of a name of raysel, another package or scikit-learn, or a dotted one."""
     if name in METRICS:
         warn_of_clash(GROUP, name, METRICS)
         return METRICS[name]
@@ -337,14 +336,13 @@ def metric_range(name: str) -> tuple[float, float]:
     """Smallest and largest value of a metric; infinite if they are not known."""
     if name in METRICS:
         return METRICS[name].range
-    is_scorer = name in get_scorer_names() and name not in plugin_names(GROUP)
-    return _of_scikit_learn(name).range if is_scorer else (-math.inf, math.inf)
+    if name in get_scorer_names() and name not in plugin_names(GROUP):
+        return _of_scikit_learn(name).range
+    return -math.inf, math.inf
 
 
 def has_positive_class(name: str) -> bool:
-    """Return whether a scorer of scikit-learn looks at one of two classes, the second; nothing
-    is imported.
-    """
+    """Return whether a scorer of scikit-learn looks at one of two classes, the second."""
     if name in METRICS or name in plugin_names(GROUP) or name not in get_scorer_names():
         return False
     measure = _of_scikit_learn(name)
@@ -352,9 +350,7 @@ def has_positive_class(name: str) -> bool:
 
 
 def averages_classes(name: str) -> bool:
-    """Return whether a metric is a mean over classes or labels of what their predictions give;
-    nothing is imported.
-    """
+    """Return whether a metric is a mean over classes of what their predictions give."""
     known = name in METRICS or (name in get_scorer_names() and name not in plugin_names(GROUP))
     if not known:
         return False
@@ -363,9 +359,7 @@ def averages_classes(name: str) -> bool:
 
 
 def is_of_quantities(name: str) -> bool:
-    """Return whether a metric is one of quantities only, as far as is known without importing
-    anything.
-    """
+    """Return whether a metric is known as one of quantities only; imports nothing."""
     if name in METRICS:
         return METRICS[name].targets == _QUANTITIES
     return name in get_scorer_names() and _of_scikit_learn(name).targets == _QUANTITIES
@@ -402,11 +396,9 @@ def _of_scorer(name: str, scorer: Any) -> Metric:
     word, module = function.__name__, function.__module__
     arguments = signature(function).parameters
     if not module.startswith("sklearn."):
-        takes = (
-            {"pos_label", "labels"} & set(arguments)
-            if response == "predict_proba"
-            else {"pos_label"} & set(arguments)
-        )
+        takes = {"pos_label"} & set(arguments)
+        if response == "predict_proba":
+            takes |= {"labels"} & set(arguments)
         return Metric(
             name,
             function,
@@ -418,7 +410,9 @@ def _of_scorer(name: str, scorer: Any) -> Metric:
         )
     if "zero_division" in arguments:  # the same value as by default, without a warning at each call
         options = {"zero_division": 0, **options}
-    takes = {"labels"} if word in _OF_COLUMNS else set()
+    takes = set()
+    if word in _OF_COLUMNS:
+        takes.add("labels")
     if "pos_label" in arguments and options.get("average") in (None, "binary"):
         takes.add("pos_label")
     bounds = _RANGES.get(name) or (

@@ -1,6 +1,4 @@
-"""Permutations of labels that keep groups of samples and tasks together, and p values by
-permutations.
-"""
+"""Permutations of labels that keep groups and tasks together, and their p values."""
 
 from __future__ import annotations
 
@@ -18,8 +16,7 @@ from raysel.numerics.inference import check_share
 
 
 class LabelPermutations:
-    """Permutations of labels among samples, within groups, among groups, or among blocks of
-    consecutive samples.
+    """Permutations of labels among samples, within groups, among groups, or among blocks.
 
     Labels of several tasks are permuted within each task. Without groups the samples exchange their
     labels.
@@ -41,37 +38,44 @@ class LabelPermutations:
         #: Sets of units that exchange labels, each unit an array of samples, and whether in the
         #: samples' order: else each unit has one label.
         self._exchanges: list[tuple[list[IntArray], bool]] = []
-        kinds, self.n_movable, self.log10_arrangements = set(), 0, 0.0
+        self.n_movable, self.log10_arrangements = 0, 0.0
         if blocks is not None:
-            kinds.add("blocks")
-            self._exchange_alike(
-                [np.flatnonzero(blocks == block) for block in np.unique(blocks)], codes
-            )
-        for task in np.unique(owners) if blocks is None else ():
-            of_task = np.flatnonzero(owners == task)
-            of_task = of_task[np.argsort(members[of_task], kind="stable")]
-            starts = np.flatnonzero(np.diff(members[of_task], prepend=-1))
-            parts, lengths = np.split(of_task, starts[1:]), np.diff(starts, append=len(of_task))
-            lowest, highest = (
-                extreme.reduceat(codes[of_task], starts) for extreme in (np.minimum, np.maximum)
-            )
-            n_mixed = lengths[lowest != highest].sum()
-            if not n_mixed:
-                kinds.add("samples" if groups is None else "groups")
-                self._exchange(parts, codes)
-            elif 2 * n_mixed >= len(of_task):
-                kinds.add("samples within groups")
-                for part in parts:
-                    self._exchange(list(part[:, None]), codes)
-            else:
-                kinds.add("groups of equal size")
-                self._exchange_alike(parts, codes)
+            kinds = {"blocks"}
+            parts = [np.flatnonzero(blocks == block) for block in np.unique(blocks)]
+            self._exchange_alike(parts, codes)
+        else:
+            unit = "samples" if groups is None else "groups"
+            kinds = {
+                self._exchange_in_task(np.flatnonzero(owners == task), members, codes, unit)
+                for task in np.unique(owners)
+            }
         self.kind = ", ".join(sorted(kinds, reverse=True))
         if not self._exchanges:
             raise DataError(
                 f"no permutation of {self.kind} changes a label: a permutation test needs samples,"
                 " or groups, of different labels that can be exchanged within each task and group."
             )
+
+    def _exchange_in_task(
+        self, of_task: IntArray, members: IntArray, codes: IntArray, unit: str
+    ) -> str:
+        """Let the samples or groups of a task exchange their labels, and return which do."""
+        of_task = of_task[np.argsort(members[of_task], kind="stable")]
+        starts = np.flatnonzero(np.diff(members[of_task], prepend=-1))
+        parts, lengths = np.split(of_task, starts[1:]), np.diff(starts, append=len(of_task))
+        lowest, highest = (
+            extreme.reduceat(codes[of_task], starts) for extreme in (np.minimum, np.maximum)
+        )
+        n_mixed = lengths[lowest != highest].sum()
+        if not n_mixed:
+            self._exchange(parts, codes)
+            return unit
+        if 2 * n_mixed >= len(of_task):
+            for part in parts:
+                self._exchange(list(part[:, None]), codes)
+            return "samples within groups"
+        self._exchange_alike(parts, codes)
+        return "groups of equal size"
 
     def _exchange_alike(self, parts: list[IntArray], codes: IntArray) -> None:
         """Let parts of equal length exchange their labels in the order in which they stand."""
@@ -169,10 +173,11 @@ def permutation_p_value(
 def binomial_interval(n_successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Return the interval of Clopper and Pearson for the probability of a success."""
     tail = (1 - confidence) / 2
-    lower = float(betaincinv(n_successes, n - n_successes + 1, tail)) if n_successes else 0.0
-    upper = (
-        float(betaincinv(n_successes + 1, n - n_successes, 1 - tail)) if n_successes < n else 1.0
-    )
+    lower, upper = 0.0, 1.0
+    if n_successes:
+        lower = float(betaincinv(n_successes, n - n_successes + 1, tail))
+    if n_successes < n:
+        upper = float(betaincinv(n_successes + 1, n - n_successes, 1 - tail))
     return lower, upper
 
 
@@ -186,9 +191,7 @@ def reaches(observed: FloatArray, permuted: FloatArray) -> BoolArray:
 
 @dataclass(frozen=True)
 class FeaturePValues:
-    """P values of many features by permutations, unadjusted and adjusted by the maximum
-    statistic.
-    """
+    """P values of many features by permutations, unadjusted and by the largest statistic."""
 
     #: Unadjusted p values; shape (d,).
     p_value: FloatArray
@@ -202,8 +205,7 @@ class FeaturePValues:
 
 
 class MaxStatistic:
-    r"""Counts of the permutations that reach the observed statistic of each feature, and their p
-    values.
+    r"""Counts of the permutations that reach the statistic of each feature, and p values.
 
     With T_j the observed statistic of feature j, T_jb that of permutation b, and the features in
     descending order of T_j, the p values from B permutations are
@@ -273,8 +275,7 @@ class MaxStatistic:
 def feature_p_values(
     observed: FloatArray, permuted: Sequence[FloatArray | None], *, by_share: bool
 ) -> FeaturePValues:
-    r"""Return the p values of a model's feature scores from the scores of models fitted to permuted
-    labels.
+    r"""Return p values of feature scores from those of models of permuted labels.
 
     The scores of a model that is fitted to all features together have a scale of their own in each
     fit: without information it may need larger coefficients than with it, and the share of a

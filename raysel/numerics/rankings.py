@@ -191,7 +191,9 @@ class Stability:
     reason: str = ""
 
     def __str__(self) -> str:
-        return f"undefined ({self.reason})" if self.reason else f"{self.value:.2f}"
+        if self.reason:
+            return f"undefined ({self.reason})"
+        return f"{self.value:.2f}"
 
 
 def nogueira_stability(selections: ArrayLike) -> Stability:
@@ -215,10 +217,10 @@ def nogueira_stability(selections: ArrayLike) -> Stability:
     n_sets = len(Z)
     if n_sets == 1:
         return Stability(np.nan, "one selection says nothing about others")
-    if Z.all() or not Z.any():
-        return Stability(
-            np.nan, "every set holds all features" if Z.all() else "no feature is selected"
-        )
+    if Z.all():
+        return Stability(np.nan, "every set holds all features")
+    if not Z.any():
+        return Stability(np.nan, "no feature is selected")
     p = Z.mean(axis=0)
     size = p.mean()  # k / d
     return Stability(float(1 - n_sets / (n_sets - 1) * np.mean(p * (1 - p)) / (size * (1 - size))))
@@ -344,12 +346,19 @@ def unimodal_bound(q: float, p: int, threshold: float, n_pairs: int) -> float | 
     return factor * q**2 / p
 
 
+def _best_bound(q: float, p: int, threshold: float, n_pairs: int) -> float:
+    """Return the unimodal bound, or the simple one where that is not known."""
+    bound = unimodal_bound(q, p, threshold, n_pairs)
+    if bound is None:
+        return simple_bound(q, p, threshold)
+    return bound
+
+
 def smallest_threshold(q: float, p: int, n_pairs: int, most: float = 1.0) -> float:
     """Return the smallest threshold whose bound is at most ``most``; 1 if there is none."""
     for count in range(n_pairs + 1, 2 * n_pairs):
         threshold = count / (2 * n_pairs)
-        bound = unimodal_bound(q, p, threshold, n_pairs)
-        if (simple_bound(q, p, threshold) if bound is None else bound) <= most:
+        if _best_bound(q, p, threshold, n_pairs) <= most:
             return threshold
     return 1.0
 
@@ -365,8 +374,7 @@ def bounded_top(most: int, p: int, n_pairs: int) -> int:
     least 1.
     """
     threshold = smallest_threshold(most, p, n_pairs)
-    bound = unimodal_bound(most, p, threshold, n_pairs)
-    if (simple_bound(most, p, threshold) if bound is None else bound) <= 1:
+    if _best_bound(most, p, threshold, n_pairs) <= 1:
         return most
     fitting = (q for q in range(most, 0, -1) if smallest_threshold(q, p, n_pairs) <= _USUAL)
     return next(fitting, 1)

@@ -48,8 +48,7 @@ class AndersonAccelerator:
         self._fallback: tuple[float, FloatArray] | None = None
 
     def next(self, point: FloatArray, residual: FloatArray) -> FloatArray:
-        """Next point of the iteration: extrapolated, plain, or the plain one that replaces a failed
-        extrapolation.
+        """Return the next point: extrapolated, plain, or the plain one after a failure.
 
         `point` and `residual` are (size,); returns (size,).
         """
@@ -108,8 +107,7 @@ def l2p_weights(energy: FloatArray, p: float, zeta: float) -> FloatArray:
 
 
 def weighted_ridge(X: FloatArray, Y: FloatArray, weights: FloatArray, alpha: float) -> FloatArray:
-    """Ridge regression with a weight a feature: ``argmin_W ||W X - Y||^2 + alpha sum_f weights_f
-    ||W[:, f]||^2``.
+    """Solve ``argmin_W ||W X - Y||^2 + alpha sum_f weights_f ||W[:, f]||^2``.
 
     Solved in the dual, one n_samples x n_samples system for all targets, so the weights may span
     many orders of magnitude: they enter inverted, and the coefficients of a feature with a huge
@@ -167,7 +165,9 @@ class BoundedStep(NamedTuple):
     @property
     def gap(self) -> float:
         """Upper bound of how far J is above the optimum, relative to it."""
-        return max(0.0, self.J / self.lower - 1.0) if self.lower > 0 else np.inf
+        if self.lower > 0:
+            return max(0.0, self.J / self.lower - 1.0)
+        return np.inf
 
 
 def reweighted_steps(

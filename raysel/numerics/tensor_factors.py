@@ -74,9 +74,7 @@ def largest_rank(shape: Sequence[int]) -> int:
 
 
 def khatri_rao(factors: Sequence[FloatArray]) -> FloatArray:
-    """Products of the factors' columns for all combinations of their rows: (c, m_q, k) each to
-    (c, prod m_q, k).
-    """
+    """Products of the factors' columns for all combinations of rows, (c, prod m_q, k)."""
     return reduce(
         lambda Z, A: (Z[:, :, None] * A[:, None]).reshape(len(Z), -1, Z.shape[2]), factors
     )
@@ -116,9 +114,7 @@ def mode_step(
 def _replaced(
     factors: Sequence[FloatArray], mode: int, best: Callable[[FloatArray], FloatArray]
 ) -> list[FloatArray]:
-    """Replace a factor by what is ``best`` in an orthonormal basis of the span of the others'
-    Khatri-Rao product.
-    """
+    """Replace a factor by the ``best`` in a basis of the span of the others' product."""
     if len(factors) == 2:
         # Completed where columns are dependent: any basis is a factor.
         basis = orthonormal(factors[1 - mode])
@@ -153,8 +149,7 @@ _SWEEPS = 10
 
 
 def leading_factors(P: FloatArray, rank: int) -> list[FloatArray]:
-    """Factors of an approximation of given tensors, for all modes but the first; (c, m_1, .., m_N)
-    to (c, m_q, rank).
+    """Factors of an approximation of given tensors, for all modes but the first.
 
     Of matrices these are the leading right singular vectors. Of tensors of higher order the
     approximation is found by alternating least squares from the leading singular vectors of each
@@ -176,8 +171,7 @@ def leading_factors(P: FloatArray, rank: int) -> list[FloatArray]:
 
 
 def unit_cells(c: int, shape: Sequence[int], rank: int) -> list[FloatArray]:
-    """The start ``[I; 0]``: columns of the unit matrix for all modes but the first, the same for
-    each class.
+    """The start ``[I; 0]`` of all modes but the first, the same for each class.
 
     Component j has the j-th column in every mode. Beyond the shortest side, which ``[I; 0]`` does
     not reach for matrices, it has the cells next to that diagonal. Returns (c, m_q, rank) each.

@@ -1,6 +1,4 @@
-"""Named checks that raise AssertionError, pytest parameters made of them, and the small studies
-that they run.
-"""
+"""Checks that raise AssertionError, parameters of pytest made of them, and studies they run."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fnmatch import fnmatch
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,8 +132,7 @@ class Check:
 
 
 def parametrize(checks: Iterable[Check], slow: Callable[[Check], bool] | None = None) -> Any:
-    """Make a decorator that runs a test function, whose one argument is ``check``, once for each
-    check.
+    """Make a decorator that runs a test function of a ``check`` once for each check.
 
     Parameters
     ----------
@@ -150,15 +148,12 @@ def parametrize(checks: Iterable[Check], slow: Callable[[Check], bool] | None = 
     """
     import pytest  # noqa: PLC0415 - an optional dependency
 
-    marked = [
-        pytest.param(
-            check,
-            id=check.name,
-            marks=[pytest.mark.slow] if slow is not None and slow(check) else [],
-        )
-        for check in checks
-    ]
-    return pytest.mark.parametrize("check", marked)
+    def parameter(check: Check) -> Any:
+        if slow is not None and slow(check):
+            return pytest.param(check, id=check.name, marks=[pytest.mark.slow])
+        return pytest.param(check, id=check.name)
+
+    return pytest.mark.parametrize("check", map(parameter, checks))
 
 
 def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[Check]:
@@ -168,14 +163,12 @@ def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[
         reason = next(
             (reason for pattern, reason in failures.items() if fnmatch(label, pattern)), ""
         )
-        yield replace(check, expected_failure=reason) if reason else check
+        yield replace(check, expected_failure=reason)
 
 
 @contextmanager
 def global_seeds() -> Iterator[Callable[[int], None]]:
-    """Yield a function that seeds the global generators, from which a careless subject draws;
-    they are restored.
-    """
+    """Yield a function that seeds the global generators, which are restored."""
     state = np.random.get_state(), random.getstate()  # noqa: NPY002
 
     def seed(number: int) -> None:
@@ -196,9 +189,7 @@ def require(condition: object, message: str) -> None:
 
 
 def require_equal(actual: object, expected: object, what: str) -> None:
-    """Raise AssertionError unless two arrays have the same shape and the same values, NaN equal
-    to NaN.
-    """
+    """Raise AssertionError unless two arrays have equal shapes and values."""
     np.testing.assert_array_equal(actual, expected, err_msg=what, strict=True)
 
 
@@ -214,21 +205,20 @@ def arrays_in(value: Any) -> list[LabelArray]:
     """Return the arrays in nested dataclasses, tuples, lists and dicts."""
     if isinstance(value, np.ndarray):
         return [value]
+    parts: Iterable[Any] = ()
     if is_dataclass(value) and not isinstance(value, type):
-        return [array for part in fields(value) for array in arrays_in(getattr(value, part.name))]
-    if isinstance(value, dict):
-        return [array for part in value.values() for array in arrays_in(part)]
-    if isinstance(value, tuple | list):
-        return [array for part in value for array in arrays_in(part)]
-    return []
+        parts = [getattr(value, part.name) for part in fields(value)]
+    elif isinstance(value, dict):
+        parts = value.values()
+    elif isinstance(value, tuple | list):
+        parts = value
+    return list(chain.from_iterable(map(arrays_in, parts)))
 
 
 def require_same_study(
     actual: FinishedStudy, expected: FinishedStudy, *, journals: bool = True
 ) -> None:
-    """Raise AssertionError unless two runs agree in trials, refits and models; times and stack
-    frames are ignored.
-    """
+    """Raise AssertionError unless two runs agree in all but times and stack frames."""
     ids = [sorted(run.trials) for run in (actual, expected)]
     require(ids[0] == ids[1], f"the trials are {ids[0]}, not {ids[1]}.")
     for id_, record in expected.trials.items():
@@ -255,13 +245,11 @@ def require_same_study(
 def _arrays(model: Any) -> list[Any]:
     """Return the fitted arrays of all steps of a pipeline."""
     parts = [*(part for _, part in model.steps), model.method]
-    return [array for part in parts for array in arrays_in(vars(part))]
+    return arrays_in([vars(part) for part in parts])
 
 
 def _comparable(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with the last line of each traceback only, because stack frames differ
-    between executors.
-    """
+    """Return a record with the last line of each traceback only."""
     folds = {
         name: {**fold, "error": fold["error"].strip().rpartition("\n")[2]}
         for name, fold in record["folds"].items()

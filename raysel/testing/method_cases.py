@@ -78,11 +78,9 @@ class MethodCase:
     @cached_property
     def solver_name(self) -> str:
         """Name of the method as in ``solver.name``."""
-        return (
-            self.name
-            if isinstance(self.name, str)
-            else f"{self.name.__module__}.{self.name.__qualname__}"
-        )
+        if isinstance(self.name, str):
+            return self.name
+        return f"{self.name.__module__}.{self.name.__qualname__}"
 
     @cached_property
     def cls(self) -> type[Any]:
@@ -183,9 +181,9 @@ def _samples_of_quantities(case: MethodCase) -> Iterator[Samples]:
     yield draw_quantities("vectors, 1 quantity", Tensor((8,)), 60, 1)
     if CLASSES in can.targets:
         return
-    # Classes in scikit-learn's style do not all take several.
-    several = 1 if case.wrapped else 2
-    shown = "1 quantity" if case.wrapped else "2 quantities"
+    several, shown = 2, "2 quantities"
+    if case.wrapped:  # classes in scikit-learn's style do not all take several
+        several, shown = 1, "1 quantity"
     yield draw_quantities(f"matrices, {shown}", Tensor((4, 3)), 60, several)
     yield draw_quantities("more features than samples, 1 quantity", Tensor((30,)), 24, 1)
     if MODALITIES in can.layouts:
@@ -195,9 +193,7 @@ def _samples_of_quantities(case: MethodCase) -> Iterator[Samples]:
 def draw_quantities(
     name: str, layout: Layout, n_samples: int, n_quantities: int, seed: int = 0
 ) -> Samples:
-    """Draw normal samples and quantities that are linear in the first half of the columns, with
-    noise.
-    """
+    """Draw normal samples, and noisy quantities that are linear in half of the columns."""
     rng = np.random.default_rng(seed)
     d = layout.n_features
     X = rng.standard_normal((n_samples, d))
@@ -205,18 +201,20 @@ def draw_quantities(
     y = 30.0 + 7.0 * (
         X[:, : (d + 1) // 2] @ coefficients + 0.5 * rng.standard_normal((n_samples, n_quantities))
     )
-    return Samples(name, layout, X, y if n_quantities > 1 else y[:, 0].copy())
+    if n_quantities == 1:
+        y = y[:, 0].copy()
+    return Samples(name, layout, X, y)
 
 
 def draw(
     name: str, layout: Layout, n_samples: int, n_classes: int, text: bool = False, seed: int = 0
 ) -> Samples:
-    """Draw normal samples around a mean of each class, which differ in the first half of the
-    columns.
-    """
+    """Draw normal samples around means of the classes, which differ in half of the columns."""
     rng = np.random.default_rng(seed)
     X, codes = _normal(rng, n_samples, layout.n_features, n_classes)
-    return Samples(name, layout, X, _WORDS[codes] if text else codes)
+    if text:
+        return Samples(name, layout, X, _WORDS[codes])
+    return Samples(name, layout, X, codes)
 
 
 def multilabel_samples() -> Samples:
@@ -280,9 +278,7 @@ def fitted(case: MethodCase, samples: Samples, **changes: Any) -> Estimator:
 
 
 def require_same_bits(actual: Estimator, expected: Estimator, X: FloatArray, what: str) -> None:
-    """Raise AssertionError unless two fits agree in scores, objectives and predictions to the
-    last bit.
-    """
+    """Raise AssertionError unless two fits agree to the last bit."""
     require_equal(
         actual.objective_path_, expected.objective_path_, f"{what}: objective_path_ differs"
     )

@@ -1,6 +1,4 @@
-"""Checks of the contract: one generator that fits, what is prepared once, the seed, the proof of
-a zero solution.
-"""
+"""Checks of the contract: iterations, preparation, the seed, the zero solution."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ _ROUNDING = 1e-9
 
 
 def iterate_is_fit(case: MethodCase, samples: Samples) -> None:
-    """``iterate`` yields the objectives that ``fit`` records, and its model can be used after
-    each.
-    """
+    """``iterate`` yields the objectives of ``fit``, and its model can be used after each."""
     whole, stepwise = fitted(case, samples), case.build(samples.layout)
     objectives: list[float] = []
     for objective in stepwise.iterate(samples.X, samples.y):
@@ -74,9 +70,7 @@ def prepared_is_the_same(case: MethodCase, samples: Samples) -> None:
 
 
 def prepared_is_shared(case: MethodCase, samples: Samples) -> None:
-    """Configurations with equal ``capabilities.prepare_parameters`` can use the same result of
-    ``prepare``.
-    """
+    """Configurations with equal ``prepare_parameters`` can share a result of ``prepare``."""
     prepared = case.build(samples.layout).prepare(samples.X, samples.y)
     for changes in [*case.varied, *([case.null_params] if case.null_params else [])]:
         if set(changes) & case.capabilities.prepare_parameters:
@@ -143,9 +137,7 @@ def fit_again(case: MethodCase, samples: Samples) -> None:
 
 
 def seed_decides(case: MethodCase, samples: Samples) -> None:
-    """The same ``random_state`` gives the same bits, whatever the state of NumPy's global
-    generator.
-    """
+    """The same ``random_state`` gives the same bits, whatever NumPy's global generator."""
     models = []
     with global_seeds() as seed_globally:
         for seed in (1, 2):
@@ -169,9 +161,7 @@ def objective_moves_one_way(case: MethodCase, samples: Samples) -> None:
 
 
 def zero_solution_is_proved(case: MethodCase, samples: Samples) -> None:
-    """A solution that is proved to be zero is set without iterating, and iterating reaches it
-    too.
-    """
+    """A solution that is proved to be zero is set without iterating, and is right."""
     proves = not case.wrapped and case.cls.is_zero_solution is not Estimator.is_zero_solution
     if case.null_params is None:
         require(
@@ -233,9 +223,7 @@ class _Rows:
 
 
 def blocks_are_the_same(case: MethodCase, samples: Samples) -> None:
-    """With ``capabilities.in_blocks`` samples that are read in blocks give the fit and the
-    predictions of an array.
-    """
+    """With ``capabilities.in_blocks``, samples in blocks give the fit of an array."""
     if not case.capabilities.in_blocks:
         return
     stored = StoredSamples(_Rows(samples.X))

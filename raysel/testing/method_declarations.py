@@ -13,9 +13,7 @@ from raysel.testing.method_cases import MethodCase, Samples, SamplesCheck, fit, 
 
 
 def declares_what_it_has(case: MethodCase, samples: Samples) -> None:
-    """``capabilities.ranks`` and ``capabilities.predicts`` agree with the class and with its
-    fits.
-    """
+    """``ranks`` and ``predicts`` of the capabilities agree with the class and its fits."""
     can, model = case.capabilities, fitted(case, samples)
     has = hasattr(case.cls, "predict")
     require(
@@ -38,9 +36,7 @@ def declares_what_it_has(case: MethodCase, samples: Samples) -> None:
 
 
 def scores_and_predictions_have_their_form(case: MethodCase, samples: Samples) -> None:
-    """Scores are finite and not negative, ranks a permutation; predictions are labels of the
-    training set.
-    """
+    """Scores are finite and not negative, predictions are labels of the training set."""
     model = fitted(case, samples)
     if hasattr(model, "scores_"):
         d = samples.X.shape[1]
@@ -84,9 +80,7 @@ def scores_and_predictions_have_their_form(case: MethodCase, samples: Samples) -
 
 
 def iterates_as_declared(case: MethodCase, samples: Samples) -> None:
-    """A method that declares no iterations yields once; one that declares them has ``max_iter``
-    and ``tol``.
-    """
+    """A method yields once, or has ``max_iter`` and ``tol``, as it declares."""
     model = case.build(samples.layout)
     if case.capabilities.iterates:
         lacking = {"max_iter", "tol"} - set(signature(case.cls).parameters)
@@ -109,9 +103,7 @@ def iterates_as_declared(case: MethodCase, samples: Samples) -> None:
 
 
 def each_sample_by_itself(case: MethodCase, samples: Samples) -> None:
-    """The prediction for a sample does not depend on the other samples, unless the method is
-    transductive.
-    """
+    """The prediction for a sample depends on no other, unless the method is transductive."""
     model = fitted(case, samples)
     if not hasattr(model, "predict"):
         return
@@ -131,9 +123,7 @@ def each_sample_by_itself(case: MethodCase, samples: Samples) -> None:
 
 
 def paths_as_declared(case: MethodCase, samples: Samples) -> None:
-    """``fit_path`` fits every configuration once, with the result of ``fit``; methods without it
-    do not declare it.
-    """
+    """``fit_path`` fits every configuration as ``fit`` does; others do not declare it."""
     if case.wrapped:
         return
     changes = [

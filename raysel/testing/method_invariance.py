@@ -1,6 +1,4 @@
-"""Checks that order, names, copies and model files do not matter, and that a feature of one
-value has no score.
-"""
+"""Checks that order, names, copies and model files do not matter."""
 
 from __future__ import annotations
 
@@ -65,9 +63,7 @@ def class_names(case: MethodCase, samples: Samples) -> None:
 
 
 def class_order(case: MethodCase, samples: Samples) -> None:
-    """Classes, labels or quantities in another order, one quantity negated, give the same scores
-    and predictions.
-    """
+    """Classes, labels or quantities in another order give the same scores and predictions."""
     straight, what = fitted(case, samples), "classes in another order"
     if samples.of_quantities:
         _other_quantities(case, samples, straight)
@@ -86,9 +82,7 @@ def class_order(case: MethodCase, samples: Samples) -> None:
 
 
 def feature_order(case: MethodCase, samples: Samples) -> None:
-    """Features in another order, within the layout's parts or along its axes, give their scores
-    in that order.
-    """
+    """Features in another order, as the layout allows, give their scores in that order."""
     order, what = samples.layout.permutation(np.random.default_rng(6)), "features in another order"
     if (order == np.arange(len(order))).all():
         raise SkipTest("the layout has no other order of its features")
@@ -125,9 +119,7 @@ CHECKS: tuple[SamplesCheck, ...] = (
 
 
 def _renamed(samples: Samples, letters: str) -> LabelArray:
-    """The labels under other names, a letter for each in their order; a task's name stays before
-    its labels.
-    """
+    """The labels under other names in the same order, after the name of their task."""
     labels = np.unique(samples.y)
     if not samples.layout.is_multitask:
         return np.array(list(letters))[np.searchsorted(labels, samples.y)]
@@ -198,9 +190,7 @@ def pickle_is_the_same(case: MethodCase, samples: Samples) -> None:
 
 
 def model_file_is_the_same(case: MethodCase, samples: Samples) -> None:
-    """A model read from a file predicts and scores to the same bits, and the file contains
-    trusted types only.
-    """
+    """A model read from a file predicts to the same bits, and holds trusted types only."""
     model = fitted(case, samples)
     with tempfile.TemporaryDirectory() as folder:
         again = _read_back(case, model, Path(folder))
@@ -230,9 +220,7 @@ def _read_back(case: MethodCase, model: Estimator, folder: Path) -> Any:
 
 
 def frames_keep_their_names(case: MethodCase, samples: Samples) -> None:
-    """A method fitted to a table stores its column names, refuses other columns, and names those
-    of ``transform``.
-    """
+    """A method fitted to a table stores the names of its columns and refuses others."""
     columns = [f"column {i}" for i in range(samples.X.shape[1])]
     frame = pd.DataFrame(samples.X, columns=columns)
     model = fit(case.build(samples.layout), frame, samples.y)

@@ -1,6 +1,4 @@
-"""The suite of a method: every check on every data set that the method declares to take, and
-studies of it.
-"""
+"""The suite of a method: all checks on all data sets that it takes, and studies of it."""
 
 from __future__ import annotations
 
@@ -59,9 +57,7 @@ def study_learns(case: MethodCase) -> None:
 
 
 def study_of_permuted_labels_finds_nothing(case: MethodCase) -> None:
-    """Nested cross-validation of permuted labels scores as guesses would: nothing of a test
-    sample is learnt.
-    """
+    """Nested cross-validation of permuted labels scores as guesses would."""
     samples = _samples(case)
     if samples.of_quantities:
         score = _nested_r2(case, samples, np.random.default_rng(9).permutation(samples.y))
@@ -110,8 +106,9 @@ def _study(case: MethodCase, samples: Samples, y: Any, folder: Path) -> Study:
         if isinstance(default.get(key), float)
     }
     params = {key: value for key, value in case.params.items() if key not in space}
-    ranked = {"n_features": [d // 4, d // 2], "choose_n": "best"}
-    evaluation: dict[str, Any] = {"estimator": "native"} if case.capabilities.predicts else ranked
+    evaluation: dict[str, Any] = {"n_features": [d // 4, d // 2], "choose_n": "best"}
+    if case.capabilities.predicts:
+        evaluation = {"estimator": "native"}
     if samples.of_quantities:
         evaluation = evaluation | {"metric": "out_of_sample_r2"}
         if not case.capabilities.predicts:
@@ -193,9 +190,9 @@ def estimator_checks(
     >>> checks = estimator_checks("pca", {"n_components": 1}, objective=None)
     >>> next(check for check in checks if check.kind == "invariance")()
     """
-    case = (
-        method if isinstance(method, MethodCase) else MethodCase(method, params or {}, **knowledge)
-    )
+    case = method
+    if not isinstance(case, MethodCase):
+        case = MethodCase(case, params or {}, **knowledge)
     yield from expecting(_checks(case), case.expected_failures)
 
 
@@ -222,9 +219,10 @@ def _scikit_learns(case: MethodCase) -> Iterator[Check]:
         options = ", ".join(
             f"{key}={value}" for key, value in getattr(check, "keywords", {}).items()
         )
-        label = f"scikit-learn[{name}({options})]" if options else f"scikit-learn[{name}]"
+        if options:
+            name = f"{name}({options})"
         yield Check(
-            f"{case.solver_name}: {label}",
+            f"{case.solver_name}: scikit-learn[{name}]",
             partial(_quietly, check, clone(instance)),
             "scikit-learn",
         )

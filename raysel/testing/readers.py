@@ -25,18 +25,16 @@ _CUTS = 25
 
 
 def data_sets() -> dict[str, Dataset]:
-    """Make a small data set of each layout and kind of label; `join_tasks` joins two for
-    `Tasks`.
-    """
+    """Make a small data set of each layout and kind of label."""
     rng = np.random.default_rng(0)
     codes = np.arange(10) % 3
     vector, matrix = Tensor((6,)), Tensor((3, 2))
 
     def make(layout: Layout, y: object, groups: object = None) -> Dataset:
         X = rng.integers(-50, 50, (10, 6)) / 4
-        return Dataset(
-            X, np.asarray(y), layout, "suite", None if groups is None else np.asarray(groups)
-        )
+        if groups is not None:
+            groups = np.asarray(groups)
+        return Dataset(X, np.asarray(y), layout, "suite", groups)
 
     return {
         "vectors": make(vector, codes),
@@ -58,8 +56,7 @@ def reader_checks(
     groups: str | None = "groups",
     labels: str | None = None,
 ) -> Iterator[Check]:
-    """Generate the checks of the conformance suite of a reader, which `load_dataset` chooses by the
-    file's suffix.
+    """Generate the checks of a reader, which `load_dataset` chooses by the file's suffix.
 
     Parameters
     ----------
@@ -87,17 +84,25 @@ def reader_checks(
     >>> for check in reader_checks(".parquet", save_dataset):
     ...     check()
     """
-    held = data_sets() if holds is None else holds
-    for name, dataset in held.items():
+    if holds is None:
+        holds = data_sets()
+    for name, dataset in holds.items():
         run = partial(_comes_back, dataset, suffix, write, groups, labels)
         yield Check(f"{suffix}: comes_back[{name}]", run, "reader")
-    first = next(iter(held.values()))
+    first = next(iter(holds.values()))
     yield Check(f"{suffix}: empty_file", partial(_refuses, suffix, b""), "reader")
     yield Check(
         f"{suffix}: another_kind", partial(_refuses, suffix, bytes(range(256)) * 20), "reader"
     )
     yield Check(f"{suffix}: no_such_file", partial(_refuses, suffix, None), "reader")
     yield Check(f"{suffix}: cut_short", partial(_cut_short, first, suffix, write, labels), "reader")
+
+
+def _beside(path: Path, name: str | None) -> Path | None:
+    """Return the path of a file in the same folder; None without a name."""
+    if name is None:
+        return None
+    return path.with_name(name)
 
 
 def _comes_back(
@@ -111,7 +116,7 @@ def _comes_back(
             path,
             shape=dataset.layout.grid or None,
             groups=groups if dataset.groups is not None else None,
-            labels=None if labels is None else path.with_name(labels),
+            labels=_beside(path, labels),
         )
     require(not any(block.flags.writeable for block in blocks_of(actual.X)), "X can be written to.")
     require_equal(dense(actual.X), dense(dataset.X), "X differs")
@@ -137,13 +142,11 @@ def _refuses(suffix: str, content: bytes | None) -> None:
 
 
 def _cut_short(dataset: Dataset, suffix: str, write: WriteFile, labels: str | None) -> None:
-    """A file, or one of a folder, cut short anywhere is refused; one of plain text may hold
-    fewer samples.
-    """
+    """A file cut short anywhere is refused; one of plain text may hold fewer samples."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"whole{suffix}")
         write(dataset, path)
-        cut = path if path.is_file() else max(file for file in path.rglob("*") if file.is_file())
+        cut = max(file for file in (path, *path.rglob("*")) if file.is_file())
         whole = cut.read_bytes()
         plain = whole.isascii()
         for length in np.linspace(1, len(whole) - 16, _CUTS, dtype=int).tolist():
@@ -153,7 +156,7 @@ def _cut_short(dataset: Dataset, suffix: str, write: WriteFile, labels: str | No
 
 def _require_refusal(path: Path, *, may_read: bool, labels: str | None = None) -> None:
     try:
-        load_dataset(path, labels=None if labels is None else path.with_name(labels))
+        load_dataset(path, labels=_beside(path, labels))
     except DataError as error:
         require(path.name in str(error), f"the error does not name {path.name}: {error}")
         require("Traceback" not in str(error), f"the error tells of code: {error}")

@@ -57,13 +57,15 @@ def sampler_checks(
     >>> for check in sampler_checks("tpe", TPESampler):
     ...     check()
     """
-    for run in (
+    checks = [
         _proposals_are_in_the_space,
         _a_seed_decides,
         _order_within_a_batch,
         _earlier_points_are_understood,
-        *([_a_small_space_is_tried_once] if endless else []),
-    ):
+    ]
+    if endless:
+        checks.append(_a_small_space_is_tried_once)
+    for run in checks:
         yield Check(f"{name}: {run.__name__.strip('_')}", partial(run, make, space), "sampler")
 
 

@@ -47,11 +47,9 @@ def read_maps(path: str, names: Sequence[str]) -> list[FloatArray]:
     keys = list(maps) if list(names) == [""] and len(maps) == 1 else names
     for key in keys:
         if key not in maps:
-            problem = (
-                f"no map of task {key!r}"
-                if key
-                else f"{len(maps)} maps for one task without a name"
-            )
+            problem = f"no map of task {key!r}"
+            if not key:
+                problem = f"{len(maps)} maps for one task without a name"
             raise ConfigError(
                 f"aligned={path!r} has {problem}; it holds {', '.join(maps)}. {_FORMAT}"
             )
@@ -107,15 +105,17 @@ def check_maps(
 def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray] | None) -> MappedTasks:
     """Map each task's centred samples by its W_i. Each of `maps` is (D_i, d')."""
     means, centred = zip(*(centre(task.X) for task in samples), strict=True)
-    mapped = centred if maps is None else tuple(X @ W for X, W in zip(centred, maps, strict=True))
-    for i, (task, Z) in enumerate(zip(samples, mapped, strict=True)):
-        error = 0.0 if maps is None else rounding(task.X, maps[i]).max(axis=0)
+    kept, mapped, errors = None, centred, [np.zeros(1)] * len(samples)
+    if maps is not None:
+        kept, mapped = tuple(maps), tuple(X @ W for X, W in zip(centred, maps, strict=True))
+        errors = [rounding(task.X, W).max(axis=0) for task, W in zip(samples, maps, strict=True)]
+    for task, Z, error in zip(samples, mapped, errors, strict=True):
         if (np.abs(Z).max(axis=0) <= error).all():
             raise DataError(
                 f"{task}: aligned maps all samples to one point; give a map whose range contains"
                 " varying features."
             )
-    return MappedTasks(None if maps is None else tuple(maps), means, mapped)
+    return MappedTasks(kept, means, mapped)
 
 
 def shared_projection(
@@ -139,7 +139,7 @@ def shared_projection(
     )
     stacked = np.concatenate(rows)
     reduced = scatter_range(stacked, codes, int(firsts[-1]))
-    d = min(max(len(task.classes) for task in samples) - 1, reduced.rank) if size is None else size
+    d = size or min(max(len(task.classes) for task in samples) - 1, reduced.rank)
     _check_size(d, reduced.rank)
     warn_of_lost_directions("the mapped tasks", reduced.rank, reduced.varying)
     steps = maximize_trace_ratio(
@@ -158,8 +158,7 @@ def pooled_within(
     size: int | None,
     shrinkage: float,
 ) -> tuple[int, Iterator[tuple[float, list[FloatArray]]]]:
-    """Maximise the ratio over a V_i for each task with the pooled within-class scatter, by Newton's
-    method.
+    """Maximise the ratio over a V_i for each task, with the pooled within-class scatter.
 
     `weights` is (n_tasks,); returns `steps` each (d', d_i).
     """
@@ -182,7 +181,7 @@ def pooled_within(
     values[: len(singular)] = singular**2
     values = (1 - shrinkage) * values + shrinkage * values.mean()
     problems = [Scatters(Q.T @ H, values, overlap=1.0) for H in factors]
-    sizes = [min(len(task.classes) - 1, len(values)) if size is None else size for task in samples]
+    sizes = [size or min(len(task.classes) - 1, len(values)) for task in samples]
     _check_size(max(sizes), len(values))
     steps = maximize_trace_ratio(problems, sizes, weights)
     return len(values), ((ratio, [Q @ V for V in bases]) for ratio, bases in steps)
@@ -205,8 +204,7 @@ def _check_size(size: int, rank: int) -> None:
 
 
 class AlignedMTDA(SharedRatioProjector):
-    """Multi-task discriminant analysis of tasks whose features given maps W_i transform into one
-    space.
+    """Multi-task discriminant analysis of tasks that given maps take into one space.
 
     In that space column j has the same meaning for all tasks, so that they can share more than the
     ratio:
@@ -324,8 +322,7 @@ means_, embeddings_, embedded_labels_, task_names_, classes_
             )
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
-        """Accept all labels: the fit checks ``n_components`` against the rank of all tasks
-        together.
+        """Accept all labels: the fit checks ``n_components`` against the rank of all tasks.
 
         Parameters
         ----------

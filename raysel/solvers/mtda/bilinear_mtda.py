@@ -1,5 +1,4 @@
-"""Solver of MTDA for samples that are matrices or tensors: U_i = A_i^1 kron .. kron A_i^N projects
-each axis by itself.
+"""MTDA of matrices or tensors: U_i = A_i^1 kron .. kron A_i^N projects each axis.
 
 A matrix X_j (a x b) is projected to L_i' X_j R_i. For a given R the problem in L has the form of
 MTDA, with the a x a scatter matrices
@@ -27,7 +26,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from raysel.base.estimator import COUNT, VOLUME, Capabilities
-from raysel.base.task_samples import TaskSamples, warn_of_lost_directions, whole_numbers
+from raysel.base.task_samples import (
+    TaskSamples,
+    sides_of_samples,
+    warn_of_lost_directions,
+    whole_numbers,
+)
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.numerics.linear_algebra import centre, equilibrated_rank, kronecker, projected, thin_svd
@@ -92,11 +96,9 @@ def array_task(task: TaskSamples, shape: tuple[int, ...]) -> ArrayTask:
             f"{task}: all features are constant; give at least one feature that varies."
         )
     X, offset = centred.reshape(-1, *shape), np.where(centred.any(axis=0), mean, 0.0).reshape(shape)
-    axes = (
-        ("rows", "columns")
-        if len(shape) == 2
-        else tuple(f"axis {axis}" for axis in range(len(shape)))
-    )
+    axes: tuple[str, ...] = ("rows", "columns")
+    if len(shape) != 2:
+        axes = tuple(f"axis {axis}" for axis in range(len(shape)))
     bases = tuple(
         _side(
             f"{task}, {named}",
@@ -117,8 +119,7 @@ def alternate_modes(
     n_init: int,
     rng: np.random.RandomState,
 ) -> Iterator[tuple[float, list[Factors]]]:
-    """Update the factors of each task at the shared ratio from all starts, and use the best start;
-    endless.
+    """Update the factors of each task at the shared ratio from all starts, without end.
 
     `sizes` has the numbers of columns of each task's factors; `weights` is (n_tasks,).
     """
@@ -151,9 +152,7 @@ def alternate_modes(
 def climb(
     task: ArrayTask, start: Factors, size: tuple[int, ...], ratio: float
 ) -> tuple[float, Factors]:
-    """Maximise tr(U'(S_b - x S_t)U) locally by updates of all factors in turn; `start` has all
-    but the first.
-    """
+    """Maximise tr(U'(S_b - x S_t)U) locally by updates of all factors in turn."""
     value, factors = -np.inf, [np.empty(0), *start]
     for _ in range(ASCENT_SWEEPS):
         for mode, k in enumerate(size):
@@ -192,8 +191,7 @@ def _side(named: str, stacked: FloatArray, offset: FloatArray) -> FloatArray:
 
 
 class BilinearMTDA(SharedRatioProjector):
-    """Multi-task discriminant analysis of matrices or tensors, with a separate projection of each
-    axis.
+    """Multi-task discriminant analysis of matrices or tensors, with a projection of each axis.
 
         maximise over L_i'L_i = I, R_i'R_i = I:   sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i'
         S_t^i U_i)
@@ -298,7 +296,9 @@ means_, embeddings_, embedded_labels_, task_names_, classes_
     def complexity_key(self) -> tuple[float, ...]:
         """Return the number of components; the default counts as the largest number."""
         _, given = self._given
-        return (np.inf if given is None else float(np.prod(given)),)
+        if given is None:
+            return (np.inf,)
+        return (float(np.prod(given)),)
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid for data of this number of features.
@@ -331,20 +331,17 @@ means_, embeddings_, embedded_labels_, task_names_, classes_
             return
         wanted = whole_numbers(key, given, max(map(len, shapes)))
         for name, shape in zip(self.tasks or [""], shapes, strict=True):
-            self._require(
-                wanted,
-                shape,
-                f"task {name!r} of shape {shape}" if name else f"samples of shape {shape}",
-            )
+            where = f"samples of shape {shape}"
+            if name:
+                where = f"task {name!r} of shape {shape}"
+            self._require(wanted, shape, where)
 
     @property
     def _given(self) -> tuple[str, Sequence[int] | None]:
         """Number of columns of each factor, and the parameter that gives it."""
-        return (
-            ("components", self.components)
-            if self.bilinear is None
-            else ("bilinear", self.bilinear)
-        )
+        if self.bilinear is None:
+            return "components", self.components
+        return "bilinear", self.bilinear
 
     def _require(self, wanted: tuple[int, ...], most: tuple[int, ...], where: str) -> None:
         """Refuse more columns than an axis has directions."""
@@ -360,8 +357,7 @@ means_, embeddings_, embedded_labels_, task_names_, classes_
                     "several tasks need the shapes of their samples, e.g. tasks={'faces': (28, 23),"
                     " ..}."
                 )
-            shape = (n_features,) if self.shape is None else whole_numbers("shape", self.shape)
-            return [(*shape, 1) if len(shape) == 1 else shape]
+            return [sides_of_samples(self.shape, n_features)]
         return [
             whole_numbers("tasks", (shape,) if isinstance(shape, int) else shape)
             for shape in self.tasks.values()

@@ -1,5 +1,4 @@
-"""Multi-task discriminant analysis (MTDA): one trace ratio of all tasks, exactly or by alternating
-updates.
+"""Multi-task discriminant analysis (MTDA): one trace ratio of all tasks, solved exactly.
 
 The alternation updates each task's map W_i and the common P, corrected or as printed in the paper,
 to
@@ -86,8 +85,7 @@ def alternate(
 
 
 def update_map(problem: Scatters, ratio: float, common: FloatArray) -> FloatArray:
-    """Maximise tr(P'W'(B - x T)W P) over W: W = E [P, P_perp]', E the leading eigenvectors of B - x
-    T.
+    """Maximise tr(P'W'(B - x T)W P) over W: W = E [P, P_perp]' with leading eigenvectors E.
 
     `common` is (d', d); returns (r, d').
     """
@@ -137,11 +135,9 @@ def update_common(
     for start, stop in zip([0, *stops], stops, strict=False):
         block = slice(start, stop)
         others = np.delete(common, block, axis=1)
-        free = (
-            scipy.linalg.qr(others, check_finite=False)[0][:, others.shape[1] :]
-            if others.size
-            else np.eye(len(common))
-        )
+        free: Any = np.eye(len(common))
+        if others.size:
+            free = scipy.linalg.qr(others, check_finite=False)[0][:, others.shape[1] :]
         matrix = sum(A for A, size in zip(inner, sizes, strict=True) if size >= stop)
         _, vectors = scipy.linalg.eigh(free.T @ matrix @ free, check_finite=False)
         common[:, block] = free @ vectors[:, ::-1][:, : stop - start]

@@ -1,6 +1,4 @@
-"""Base class of the methods of MTDA, with the weights of the tasks and a warning of tasks that
-the ratio drops.
-"""
+"""Base class of the methods of MTDA, weights of tasks, and warnings of dropped ones."""
 
 from __future__ import annotations
 
@@ -33,12 +31,16 @@ def resolve_weights(
 
     `wanted` and `traces` are (n_tasks,); returns (n_tasks,).
     """
-    if isinstance(wanted, str):
-        weights = 1.0 / traces if wanted == "inverse_trace" else np.ones(len(samples))
+    if isinstance(wanted, str) and wanted == "inverse_trace":
+        weights = 1.0 / traces
+    elif isinstance(wanted, str):
+        weights = np.ones(len(samples))
     else:
         weights = given_weights(wanted, len(samples))
     informative = np.array([_has_scatter_within_classes(task) for task in samples])
-    return weights * informative if (weights * informative).any() else weights
+    if (weights * informative).any():
+        return weights * informative
+    return weights
 
 
 def given_weights(wanted: ArrayLike, n_tasks: int) -> FloatArray:
@@ -60,11 +62,9 @@ def _has_scatter_within_classes(task: TaskSamples) -> bool:
     single = task.classes[counts == 1]
     several = bool((counts > 1).any())
     if single.size:
-        effect = (
-            "they do not contribute to the scatter within classes"
-            if several
-            else "its weight is set to 0"
-        )
+        effect = "its weight is set to 0"
+        if several:
+            effect = "they do not contribute to the scatter within classes"
         warnings.warn(
             f"{task} has {single.size} of {len(counts)} classes with a single sample (e.g."
             f" {single[0]!s}): {effect}.",
@@ -77,8 +77,7 @@ def _has_scatter_within_classes(task: TaskSamples) -> bool:
 def warn_of_dropped_tasks(
     names: Sequence[str], retained: FloatArray, ratios: FloatArray, joint: float
 ) -> None:
-    """Warn of each task whose projection retains almost no scatter and separates its classes
-    poorly.
+    """Warn of each task whose projection keeps little scatter and tells its classes poorly.
 
     Such a projection was chosen only because it does not lower the joint ratio. A projection of
     small scatter whose own ratio is comparable to the joint one is useful and causes no warning.
@@ -96,8 +95,7 @@ def warn_of_dropped_tasks(
 
 
 class SharedRatioProjector(IterativeEstimator, TaskProjector):
-    """Base class of methods that maximise sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' S_t^i
-    U_i).
+    """Base class of methods that maximise a ratio of weighted sums of scatter over the tasks.
 
     Attributes
     ----------
@@ -162,11 +160,9 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
             if bases is not previous:  # the same object means that the iteration changed nothing
                 previous = bases
                 values = [p.column_ratios(V) for p, V in zip(problems, bases, strict=True)]
-                lifted = (
-                    bases
-                    if turns is None
-                    else [turn @ V for turn, V in zip(turns, bases, strict=True)]
-                )
+                lifted = bases
+                if turns is not None:
+                    lifted = [turn @ V for turn, V in zip(turns, bases, strict=True)]
                 self._keep_reduced(samples, ranges, centred, lifted, values)
                 self._record([p.traces(V) for p, V in zip(problems, bases, strict=True)], traces)
             yield ratio

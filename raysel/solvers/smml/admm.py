@@ -31,9 +31,7 @@ _HINGE_BALANCE, _PENALTY_BALANCE = 1.0, 2.0
 
 
 class ConsensusADMM:
-    """Solver of one problem by ADMM; a round is ``UPDATES`` updates and an evaluation of the
-    certificate.
-    """
+    """Solver of one problem by ADMM; a round is ``UPDATES`` updates and their certificate."""
 
     def __init__(self, problem: MultimodalProblem) -> None:
         self.problem, self.certificate = problem, Certificate(problem)
@@ -54,9 +52,7 @@ class ConsensusADMM:
         self.dual_variables = np.zeros_like(signs), np.zeros((len(signs), X.shape[1]))
 
     def enlarged(self, problem: MultimodalProblem, old: BoolArray, V: FloatArray) -> ConsensusADMM:
-        """Continue with more features: ``old`` (d,) tells which of them are known, ``V`` (c, d)
-        begins the others.
-        """
+        """Continue with more features, of which ``old`` (d,) are known and ``V`` begins others."""
         larger = ConsensusADMM(problem)
         larger.rho, larger.tau = self.rho, self.tau
         larger._factor()
@@ -96,9 +92,7 @@ class ConsensusADMM:
         ]
 
     def _factor(self) -> None:
-        """Form (X'X + k tau I)^-1 or (XX' + k tau I)^-1, k norms, from the shared
-        eigendecomposition.
-        """
+        """Form (X'X + k tau I)^-1 or (XX' + k tau I)^-1 from the shared eigendecomposition."""
         prepared = self.problem.prepared
         scaled = prepared.eigenvectors / (prepared.eigenvalues + len(self._penalties) * self.tau)
         self._inverse = scaled @ prepared.eigenvectors.T
@@ -144,9 +138,7 @@ class ConsensusADMM:
             other[:] = W
 
     def _balance(self, ahead: FloatArray) -> None:
-        """Change rho and tau so that the relative primal and dual residuals of each split become
-        alike.
-        """
+        """Change rho and tau so that the primal and dual residuals become alike."""
         dual = self._s - ahead
         factors = []
         hinge, penalties = slice(0, self._stops[0]), slice(self._stops[0], None)

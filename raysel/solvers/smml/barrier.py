@@ -1,5 +1,4 @@
-"""A dual barrier method for sparse multimodal learning: reliable where ADMM stalls, for few
-coefficients.
+"""A dual barrier method for sparse multimodal learning with few coefficients.
 
 It follows the maxima of
 
@@ -37,9 +36,7 @@ _LAST_MU = 1e-16
 
 
 class DualBarrier:
-    """Solver of one problem by a barrier method; a round is a Newton step and an evaluation of
-    the certificate.
-    """
+    """Solver of one problem by a barrier method; a round is a Newton step."""
 
     def __init__(self, problem: MultimodalProblem, certificate: Certificate) -> None:
         self.problem, self.certificate = problem, certificate
@@ -63,9 +60,7 @@ class DualBarrier:
             yield self.certificate
 
     def _start(self) -> None:
-        """Set the first point, well inside: alpha equal on each side of a problem, within both
-        balls.
-        """
+        """Set the first point, well within both balls: alpha equal on each side."""
         X = self.problem.prepared.X
         alpha = balanced(np.full_like(self._signs, 0.5), self._signs)
         total = (alpha * self._signs) @ X
@@ -86,9 +81,7 @@ class DualBarrier:
         return [self._total - self._V, self._V][: len(self._penalties)]
 
     def _newton(self) -> bool:
-        """Take one damped Newton step; return whether the centre is reached as far as rounding
-        allows.
-        """
+        """Take one damped Newton step; return whether the centre is reached."""
         X, signs, alpha = self.problem.prepared.X, self._signs, self._alpha
         c, d = self._total.shape
         parts = self._parts()
@@ -128,9 +121,7 @@ class DualBarrier:
         return not self._move(step, step_V, decrement) or decrement < _CENTRED
 
     def _move(self, step: FloatArray, step_V: FloatArray, decrement: float) -> bool:
-        """Search along the step by halving (Armijo); return whether a point of sufficient
-        decrease was found.
-        """
+        """Search along the step by halving (Armijo); return whether it lowers enough."""
         X, signs, alpha = self.problem.prepared.X, self._signs, self._alpha
         step_total = (step * signs) @ X
         down, up = (-step / alpha).max(), (step / (1.0 - alpha)).max()
@@ -187,9 +178,7 @@ def _rooms(penalty: BlockNorm, part: FloatArray) -> FloatArray:
 def _apply_inverse(
     penalty: BlockNorm, part: FloatArray, room: FloatArray, right: FloatArray
 ) -> FloatArray:
-    """Multiply by the inverse Hessian of -sum log(slack): slack / 2 (I - 2 v v' / (weight^2 +
-    norm^2)) a block.
-    """
+    """Multiply blocks by the inverse Hessian of -sum log(slack)."""
     overlaps = penalty.sums(part * right) / (penalty.weights**2 + penalty.norms(part) ** 2)
     return 0.5 * penalty.spread(room) * right - penalty.spread(room * overlaps) * part
 

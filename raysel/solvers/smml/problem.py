@@ -1,5 +1,4 @@
-"""The convex problem of sparse multimodal learning on one training set, its solutions and its lower
-bounds.
+"""The convex problem of sparse multimodal learning, its solutions and lower bounds.
 
     P(W, b) = sum_ij (1 - Y_ij (x_i'w_j + b_j))_+  +  gamma1 sum_jk ||w_j^k||  +  gamma2 sum_r
     ||w^r||
@@ -21,7 +20,7 @@ import scipy.linalg
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.numerics.block_norms import FeatureNorm, ModalityNorm
 from raysel.numerics.hinge import balanced, best_bias, hinge_loss
-from raysel.numerics.linear_algebra import product
+from raysel.numerics.linear_algebra import gram, product
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,7 @@ class PreparedModalities:
         return np.repeat(self.units, self.widths)
 
     def coefficients(self, W: FloatArray, bias: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Convert W and b to coefficients and intercepts of samples as given, neither centred
-        nor divided.
-        """
+        """Convert W and b to coefficients and intercepts of samples as given."""
         coef = W / self.column_units
         return coef, bias - coef @ self.mean
 
@@ -89,9 +86,8 @@ def prepare_modalities(
     varying = float(((squares > 0) * widths).sum())
     units *= np.sqrt(0.3 * max(varying, 1.0) * n / min(n, d))
     centred /= np.repeat(units, widths)
-    gram = centred @ centred.T if n < d else centred.T @ centred
     eigenvalues, eigenvectors = scipy.linalg.eigh(
-        gram, driver="evd", overwrite_a=True, check_finite=False
+        gram(centred, of_rows=n < d), driver="evd", overwrite_a=True, check_finite=False
     )
     gradient = product(balanced(np.ones_like(signs), signs) * signs, centred)
     return PreparedModalities(
@@ -142,7 +138,9 @@ class DualPoint:
 
         Scaling class j by s_j scales a column of V by at most max s_j.
         """
-        common = min(1.0, gamma2 / self.feature_ratio) if self.feature_ratio > 0 else 1.0
+        common = 1.0
+        if self.feature_ratio > 0:
+            common = min(1.0, gamma2 / self.feature_ratio)
         scales = np.full(len(self.sums), common)
         np.divide(
             gamma1, self.modality_ratios, out=scales, where=self.modality_ratios * common > gamma1
@@ -160,21 +158,17 @@ class MultimodalProblem:
 
     @cached_property
     def modality_penalty(self) -> ModalityNorm | None:
-        """The modality norm times gamma1, of coefficients of the prepared X; None where gamma1
-        is 0.
-        """
-        return (
-            ModalityNorm(self.gamma1 / self.prepared.units, self.prepared.widths)
-            if self.gamma1 > 0
-            else None
-        )
+        """The modality norm of coefficients of the prepared X, times gamma1; None if that is 0."""
+        if self.gamma1 > 0:
+            return ModalityNorm(self.gamma1 / self.prepared.units, self.prepared.widths)
+        return None
 
     @cached_property
     def feature_penalty(self) -> FeatureNorm | None:
-        """The feature norm times gamma2, of coefficients of the prepared X; None where gamma2 is
-        0.
-        """
-        return FeatureNorm(self.gamma2 / self.prepared.column_units) if self.gamma2 > 0 else None
+        """The feature norm of coefficients of the prepared X, times gamma2; None if that is 0."""
+        if self.gamma2 > 0:
+            return FeatureNorm(self.gamma2 / self.prepared.column_units)
+        return None
 
     @property
     def penalties(self) -> list[ModalityNorm | FeatureNorm]:
@@ -183,9 +177,7 @@ class MultimodalProblem:
 
     @property
     def fractions(self) -> FloatArray:
-        """The gammas over their maxima, shape (2,); infinite where no feature varies with the
-        labels.
-        """
+        """The gammas over their maxima, (2,); infinite where no feature varies with y."""
         if self.prepared.gamma1_max == 0.0:
             return np.array([np.inf, np.inf])
         return np.array(
@@ -218,8 +210,9 @@ class MultimodalProblem:
     def dual_point(
         self, alpha: FloatArray, V: FloatArray | None = None, rounds: int = 2
     ) -> DualPoint:
-        """Make any alpha feasible for the bias and split X'(alpha * Y) into U + V. `alpha` is
-        (c, n), `V` (c, d).
+        """Make any alpha feasible for the bias and split X'(alpha * Y) into U + V.
+
+        `alpha` is (c, n), `V` (c, d).
         """
         alpha = balanced(alpha, self.prepared.signs)
         total = (alpha * self.prepared.signs) @ self.prepared.X
@@ -228,24 +221,22 @@ class MultimodalProblem:
     def split(
         self, sums: FloatArray, total: FloatArray, V: FloatArray | None = None, rounds: int = 2
     ) -> DualPoint:
-        """Dual point of given sums of alpha (c,) and ``total`` = X'(alpha * Y), (c, d), split
-        beginning at V.
-        """
+        """Dual point of sums of alpha (c,) and ``total`` (c, d), split beginning at V."""
         if self.feature_penalty is None:
             V = np.zeros_like(total)
         elif self.modality_penalty is None:
             V = total
         else:
-            V = self.feature_penalty.cap(total if V is None else V)
+            if V is None:
+                V = total
+            V = self.feature_penalty.cap(V)
             for _ in range(rounds):
                 V = self.feature_penalty.cap(total - self.modality_penalty.cap(total - V))
         modality_ratios = self.modality_norm.ratios(total - V).max(axis=1)
         return DualPoint(sums, modality_ratios, float(self.feature_norm.ratios(V).max()))
 
     def null_dual_point(self) -> DualPoint:
-        """Dual point of W = 0: G split in proportion to ``fractions``; it proves W = 0 where
-        ``is_zero_solution``.
-        """
+        """Dual point of W = 0, which proves it where ``is_zero_solution``."""
         prepared = self.prepared
         sums = balanced(np.ones_like(prepared.signs), prepared.signs).sum(axis=1)
         if prepared.gamma1_max == 0.0:
@@ -256,12 +247,12 @@ class MultimodalProblem:
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """Relative duality gap (objective - bound) / bound, never below the true (objective -
-    optimum) / optimum.
-    """
+    """Relative duality gap, never below the true (objective - optimum) / optimum."""
     if objective <= bound:
         return 0.0
-    return (objective - bound) / bound if bound > 0 else np.inf
+    if bound > 0:
+        return (objective - bound) / bound
+    return np.inf
 
 
 class Certificate:

@@ -1,5 +1,4 @@
-"""Algorithm 1 of Wang et al., CVPR 2013: sparse multimodal learning as a sequence of support vector
-machines.
+"""Algorithm 1 of Wang et al., CVPR 2013: multimodal learning as a sequence of SVMs.
 
 Both norms are replaced by quadratic upper bounds that are tangent at the present W: one SVM a class
 in the metric eta_jr = a r / (gamma1 r + gamma2 a), a = ||w_j^k|| and r = ||w^r||:  min_w sum hinge
@@ -55,9 +54,7 @@ class ReweightedSVM:
             yield self.certificate
 
     def _weights(self) -> tuple[FloatArray, FloatArray]:
-        """Both terms of 1 / eta = gamma1 / a + gamma2 / r: (c, d) and (d,), in the units of the
-        prepared X.
-        """
+        """Both terms of 1 / eta = gamma1 / a + gamma2 / r, of shapes (c, d) and (d,)."""
         modality_norms, feature_norms = self._norms
         of_modalities = self.problem.gamma1 * self._modality_norm.weights**2 / modality_norms
         of_features = self.problem.gamma2 * self._feature_norm.weights**2 / feature_norms
@@ -72,9 +69,7 @@ class ReweightedSVM:
         return modality_norms, feature_norms
 
     def _solve_machines(self) -> tuple[FloatArray, FloatArray]:
-        """Solve one SVM a class in the present metric; return the dual variables (c, n) and W
-        (c, d).
-        """
+        """Solve one SVM a class; return the dual variables (c, n) and W (c, d)."""
         X, signs = self.problem.prepared.X, self.problem.prepared.signs
         of_modalities, of_features = self._weights()
         metric = 1.0 / (of_modalities + of_features)
@@ -96,9 +91,7 @@ class ReweightedSVM:
         return alpha, (alpha * signs) @ X * metric
 
     def _certify(self, alpha: FloatArray, W: FloatArray) -> None:
-        """Pass the certificate W, with and without its blocks of rounding size, and alpha split
-        as in the metric.
-        """
+        """Pass the certificate W, also without blocks of rounding size, and alpha."""
         _, of_features = self._weights()
         modality_floor, feature_floor = 10.0 * np.where(np.isfinite(self._eps), self._eps, 0.0)
         modality_norms, feature_norms = self._original_norms(W)
@@ -110,9 +103,7 @@ class ReweightedSVM:
         self.certificate.offer_dual(self.problem.dual_point(alpha, of_features * W))
 
     def _reweigh(self, W: FloatArray, eps: float) -> None:
-        """Set the norms of W in original units, smoothed by eps times the largest; the smoothing
-        never grows.
-        """
+        """Set the norms of W, smoothed by eps times the largest, which never grows."""
         problem = self.problem
         norms = self._original_norms(W)
         largest = np.array([part.max() for part in norms])

@@ -1,11 +1,10 @@
-"""Sparse multimodal learning (SMML): a linear classifier that is sparse in modalities a class
-and in features.
-"""
+"""Sparse multimodal learning (SMML): a linear classifier sparse in modalities and features."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from raysel.base.classifiers import OneAgainstRest, SignedTarget, signed_target
 from raysel.base.estimator import NOT_NEGATIVE, Capabilities, IterativeEstimator
-from raysel.base.search_drafts import MEDIUM, DataSize, SearchDraft
+from raysel.base.search_drafts import DataSize, SearchDraft
 from raysel.core.arrays import FloatArray, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import Layout
@@ -33,8 +32,7 @@ _DRAFTED_ITERATIONS = 200
 
 
 class SMML(IterativeEstimator, OneAgainstRest):
-    """Sparse multimodal learning: a linear classifier and feature ranker, solved to a given duality
-    gap.
+    """Sparse multimodal learning: a linear classifier that ranks modalities and features.
 
     One linear two-class problem a class (one against the rest) or a label, all coupled by two
     norms:
@@ -168,7 +166,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
     @classmethod
     def draft(cls, layout: Layout, size: DataSize) -> SearchDraft:
         """Return a search of both weights, which one pass over each training set solves."""
-        steps = [0.01, 0.1] if size.effort >= MEDIUM else [0.01, 0.03, 0.1, 0.3]
+        steps = size.by_effort([0.01, 0.03, 0.1, 0.3], [0.01, 0.1], [0.01, 0.1])
         return SearchDraft(
             "sparse multimodal learning of one label a sample or several: weighs whole modalities"
             " and single features",
@@ -180,9 +178,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
         )
 
     def check(self, n_features: int) -> None:
-        """Check the parameters, alone and against the number of features; raise ConfigError if
-        one is wrong.
-        """
+        """Check the parameters, alone and against the number of features."""
         super().check(n_features)
         if self.gamma1 == 0 and self.gamma2 == 0:
             raise ConfigError(
@@ -192,17 +188,15 @@ class SMML(IterativeEstimator, OneAgainstRest):
         modality_layout(self.modalities, n_features)
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which larger gamma1 + gamma2 come first, then larger gamma1
-        (fewer modalities).
-        """
+        """Return the sort key of larger gamma1 + gamma2 first, then larger gamma1."""
         return (-float(self.gamma1 + self.gamma2), -float(self.gamma1))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedModalities:
-        """Centre the training set, find the gammas' maxima and the eigendecomposition that all
-        gammas share.
-        """
+        """Centre the training set and decompose it, once for all gammas."""
         X = np.asarray(X, dtype=np.float64)
-        widths = [X.shape[1]] if self.modalities is None else list(self.modalities.values())
+        widths = [X.shape[1]]
+        if self.modalities is not None:
+            widths = list(self.modalities.values())
         target = signed_target(y)
         return prepare_modalities(
             X, target.signs, np.array(widths, dtype=np.int64), target.classes, target.multilabel
@@ -210,23 +204,17 @@ class SMML(IterativeEstimator, OneAgainstRest):
 
     def problem(self, prepared: PreparedModalities) -> MultimodalProblem:
         """Problem of this model's gammas on a prepared training set."""
-        fractions = self.gamma_scale == "max"
-        return MultimodalProblem(
-            prepared,
-            float(self.gamma1) * (prepared.gamma1_max if fractions else 1.0),
-            float(self.gamma2) * (prepared.gamma2_max if fractions else 1.0),
-        )
+        gamma1, gamma2 = float(self.gamma1), float(self.gamma2)
+        if self.gamma_scale == "max":
+            gamma1, gamma2 = gamma1 * prepared.gamma1_max, gamma2 * prepared.gamma2_max
+        return MultimodalProblem(prepared, gamma1, gamma2)
 
     def is_zero_solution(self, prepared: PreparedModalities) -> bool:
-        """Return whether gamma1 / g1max + gamma2 / g2max >= 1, which proves that W = 0 is
-        optimal.
-        """
+        """Return whether gamma1 / g1max + gamma2 / g2max >= 1, so that W = 0 is optimal."""
         return self.problem(prepared).is_zero_solution
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> None:
-        """Set the fitted attributes to W = 0 and its best intercept, without solving; needs
-        `is_zero_solution`.
-        """
+        """Set the fitted attributes to W = 0 and its best intercept, without solving."""
         self.keep(X, Certificate(self.problem(prepared)))
 
     @classmethod
@@ -418,10 +406,10 @@ def smml_path(
     >>> path.points[1][0].source, path.n_solves
     ('zero', 1)
     """
+    cells = product(range(len(gammas1)), range(len(gammas2)))
     models = {
-        (i, j): SMML(modalities, gamma1, gamma2, gamma_scale, tol=tol, max_iter=max_iter)
-        for i, gamma1 in enumerate(gammas1)
-        for j, gamma2 in enumerate(gammas2)
+        (i, j): SMML(modalities, gammas1[i], gammas2[j], gamma_scale, tol=tol, max_iter=max_iter)
+        for i, j in cells
     }
     if prepared is None:
         model = SMML(modalities)

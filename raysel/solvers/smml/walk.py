@@ -1,5 +1,4 @@
-"""The models at many pairs of gammas on one training set, most of them certified without a solve of
-their own.
+"""The models at many pairs of gammas, most of them certified without a solve of their own.
 
 A solve is by ADMM, on few features where the solution has few, and by the barrier method where ADMM
 turns out to be slow. Three proofs save solves. W = 0 is optimal where the gammas' fractions of
@@ -57,9 +56,7 @@ def solving_rounds(problem: MultimodalProblem) -> Iterator[Certificate]:
 
 
 def _switch(problem: MultimodalProblem) -> int | None:
-    """Number of ADMM rounds that cost as much as the barrier method; None where its matrix is
-    too large.
-    """
+    """Number of ADMM rounds that cost as much as the barrier method; None if it cannot run."""
     n, d = problem.prepared.X.shape
     c = len(problem.prepared.signs)
     if c * d > _COEFFICIENTS:
@@ -92,9 +89,7 @@ class ProvedSolution(NamedTuple):
 
 
 class Walk:
-    """Finder of models at pairs of gammas; the solutions it keeps save time and change no
-    result.
-    """
+    """Finder of models at pairs of gammas; what it keeps saves time and changes no result."""
 
     def __init__(self, prepared: PreparedModalities, tol: float, max_iter: int) -> None:
         self.n_solves = self.n_rounds = 0
@@ -103,14 +98,14 @@ class Walk:
         self._levels: dict[tuple[float, float], tuple[ProvedSolution | None, bool]] = {}
 
     def find(self, problem: MultimodalProblem) -> tuple[Certificate, Source]:
-        """Find the model at one pair of gammas: proved zero, taken from another point, or
-        solved.
-        """
+        """Find the model at a pair of gammas: proved zero, of another point, or solved."""
         if problem.is_zero_solution:
             return Certificate(problem), "zero"
         first, second = problem.fractions
         if 0 < min(first, second) < _NEGLIGIBLE * self._tol * max(first, second):
-            limit = replace(problem, gamma1=0.0) if first < second else replace(problem, gamma2=0.0)
+            limit = replace(problem, gamma2=0.0)
+            if first < second:
+                limit = replace(problem, gamma1=0.0)
             certificate = _certificate(problem, self._lossless(limit) or self._limit(limit)[1])
             if certificate.gap <= self._tol:
                 return certificate, "negligible"
@@ -119,17 +114,14 @@ class Walk:
             certificate = _certificate(problem, proved)
             if certificate.gap <= self._tol:
                 return certificate, "diagonal"
-        solved = (
-            self._limit(problem)[0]
-            if min(first, second) == 0
-            else self._solve(problem, self._tol)[0]
-        )
-        return _certificate(problem, solved), "solved"
+        if min(first, second) == 0:
+            solutions = self._limit(problem)
+        else:
+            solutions = self._solve(problem, self._tol)
+        return _certificate(problem, solutions[0]), "solved"
 
     def _lossless(self, problem: MultimodalProblem) -> ProvedSolution | None:
-        """Model without hinge loss on the problem's ray, at the point or above; None if none is
-        found.
-        """
+        """Find a model without hinge loss on the problem's ray, at its point or above."""
         fractions = problem.fractions
         # Points of one diagonal are not quite so in floating point: twelve digits name the ray.
         shares = np.array([float(f"{share:.12g}") for share in fractions / fractions.max()])
@@ -141,9 +133,7 @@ class Walk:
         return None
 
     def _at_level(self, first: float, second: float) -> tuple[ProvedSolution | None, bool]:
-        """Model without hinge loss at these fractions, or None, and whether lower levels need no
-        search.
-        """
+        """Model without hinge loss at these fractions, and whether lower ones are hopeless."""
         if (first, second) not in self._levels:
             prepared, proved = self._prepared, None
             problem = MultimodalProblem(
@@ -159,18 +149,14 @@ class Walk:
         return self._levels[first, second]
 
     def _limit(self, problem: MultimodalProblem) -> list[ProvedSolution]:
-        """Solution of a problem with one term, within ``tol`` and within the stricter gap for
-        other points.
-        """
+        """Solutions of a problem with one term, within ``tol`` and within a stricter gap."""
         key = problem.gamma1, problem.gamma2
         if key not in self._limits:
             self._limits[key] = self._solve(problem, self._tol, _STRICT * self._tol)
         return self._limits[key]
 
     def _solve(self, problem: MultimodalProblem, *gaps: float) -> list[ProvedSolution]:
-        """First solution within each of the falling gaps; the last one where the gap is not
-        reached.
-        """
+        """First solution within each of the falling gaps; else the last one."""
         solutions: list[ProvedSolution] = []
         for certificate in self._rounds(problem, gaps[-1]):
             within = [gap for gap in gaps[len(solutions) :] if certificate.gap <= gap]
@@ -198,9 +184,7 @@ def _certificate(problem: MultimodalProblem, proved: ProvedSolution) -> Certific
 
 
 def _without_hinge(certificate: Certificate, gap: float) -> ProvedSolution | None:
-    """Enlarge the solution, class by class, until no sample violates its margin; None where
-    classes overlap.
-    """
+    """Enlarge a solution until no sample violates its margin; None where classes overlap."""
     # Only a solution without any hinge loss is optimal all the way down its ray, and a solver
     # leaves a small rest of it.
     problem, W = certificate.problem, certificate.solution.W
@@ -214,8 +198,6 @@ def _without_hinge(certificate: Certificate, gap: float) -> ProvedSolution | Non
     factors = np.where(np.isfinite(margins), 1.0 / np.minimum(margins, 1.0), 1.0)
     solution = problem.solution(W * factors[:, None] * (1.0 + 1e-14))
     objective = solution.objective(problem.gamma1, problem.gamma2)
-    return (
-        ProvedSolution(solution, certificate.dual)
-        if relative_gap(objective, certificate.bound) <= gap
-        else None
-    )
+    if relative_gap(objective, certificate.bound) <= gap:
+        return ProvedSolution(solution, certificate.dual)
+    return None

@@ -18,6 +18,7 @@ import scipy.linalg
 
 from raysel.core.arrays import BoolArray
 from raysel.numerics.hinge import balanced
+from raysel.numerics.linear_algebra import gram
 from raysel.solvers.smml.admm import ConsensusADMM
 from raysel.solvers.smml.problem import Certificate, MultimodalProblem
 
@@ -45,9 +46,7 @@ _SIZE = 1_000_000
 
 
 def saves_time(problem: MultimodalProblem) -> bool:
-    """Whether few features are expected in the solution, so that a working set needs less time
-    than all of them.
-    """
+    """Return whether so few features are expected that a working set saves time."""
     prepared, (f1, f2) = problem.prepared, problem.fractions
     n, d = prepared.X.shape
     if n * d * len(prepared.signs) < _SIZE or not 0.0 < f2 < 1.0:
@@ -56,14 +55,14 @@ def saves_time(problem: MultimodalProblem) -> bool:
     values = prepared.eigenvalues
     rank = values.sum() ** 2 / (values @ values) * (1 / n + 1 / d)
     correlated = median <= _MEDIAN and rank <= _RANK
-    spread = _SPREAD_CORRELATED if correlated else _SPREAD
+    spread = _SPREAD
+    if correlated:
+        spread = _SPREAD_CORRELATED
     return bool(f2 >= spread * median and f1 * median <= _SLOPE * f2**2 and f1 <= _RATIO * f2)
 
 
 class WorkingSetADMM:
-    """Solver of one problem by ADMM on a growing set of features; a round is one of ADMM's on
-    the set.
-    """
+    """Solver of one problem by ADMM on a growing set of features, a round at a time."""
 
     def __init__(self, problem: MultimodalProblem) -> None:
         self.problem, self.certificate = problem, Certificate(problem)
@@ -84,9 +83,7 @@ class WorkingSetADMM:
                     break
 
     def _grow(self) -> bool:
-        """Pass the certificate what the last round found, and let features join that it asks
-        for; whether any did.
-        """
+        """Certify the last round, and let features join; return whether any did."""
         problem, kept = self.problem, self.kept
         inner = self._admm.certificate.solution
         W = np.zeros_like(problem.prepared.gradient)
@@ -123,9 +120,8 @@ def restricted(problem: MultimodalProblem, kept: BoolArray) -> MultimodalProblem
     modality = np.repeat(np.arange(len(prepared.widths)), prepared.widths)
     used, widths = np.unique(modality[kept], return_counts=True)
     X = np.ascontiguousarray(prepared.X[:, kept])
-    gram = X @ X.T if len(X) < X.shape[1] else X.T @ X
     eigenvalues, eigenvectors = scipy.linalg.eigh(
-        gram, driver="evd", overwrite_a=True, check_finite=False
+        gram(X, of_rows=len(X) < X.shape[1]), driver="evd", overwrite_a=True, check_finite=False
     )
     part = replace(
         prepared,

@@ -1,5 +1,4 @@
-"""Sparse matrix regression (SMR): a low-rank linear classifier of matrices and tensors that is
-sparse in cells.
+"""Sparse matrix regression (SMR): a low-rank classifier of arrays that is sparse in cells.
 
 Samples X_i (m x n), one-hot targets Y (c classes x samples), coefficients P_r = U_r V_r' of rank k:
 
@@ -30,10 +29,7 @@ from raysel.base.estimator import COUNT, POSITIVE, Capabilities, IterativeEstima
 from raysel.base.regressors import TensorRegressor
 from raysel.base.search_drafts import (
     HUGE,
-    LARGE,
-    MEDIUM,
     OF_ALPHA,
-    SMALL,
     DataSize,
     SearchDraft,
 )
@@ -155,18 +151,16 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
             raise ConfigError(
                 f"rank={self.rank}: the coefficients of vectors have no rank; leave it at 1."
             )
-        bound = (
-            "the smaller side" if len(shape) == 2 else "the product of all sides but the longest"
-        )
+        bound = "the product of all sides but the longest"
+        if len(shape) == 2:
+            bound = "the smaller side"
         raise ConfigError(
             f"rank={self.rank} exceeds {bound} of {' x '.join(map(str, shape))}: take at most"
             f" {most}."
         )
 
     def another_start(self) -> Self | None:
-        """Return a random start, of another start the next one; None where the problem is
-        convex.
-        """
+        """Return a random start, of it the next one; None where the problem is convex."""
         other: Self = clone(self)
         if self.init != "multistart":
             seed = self.random_state if isinstance(self.random_state, Integral) else 0
@@ -175,26 +169,22 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
             )
         if self._is_convex():
             return None
-        other._seed = self.n_init - 1 if self._seed is None else self._seed + 1
+        other._seed = self._seed + 1 if self._seed is not None else self.n_init - 1
         return other
 
     def _is_convex(self) -> bool:
         return self.p == 1 and self.rank == largest_rank(self._sides(self.n_features_in_))
 
     def is_zero_solution(self, prepared: LeastSquaresData) -> bool:
-        """Return whether P = 0 is optimal: p = 1 and alpha >= alpha_max, or no cell correlates
-        with the classes.
-        """
-        alpha_max = (
-            prepared.alpha_max
-        )  # infinite or NaN where the data overflow, which proves nothing
-        alpha = self.alpha * (alpha_max if self.alpha_scale == "max" else 1.0)
+        """Return whether P = 0 is optimal: p = 1 and alpha >= alpha_max, or X tells nothing."""
+        # Infinite or NaN where the data overflow, which proves nothing.
+        alpha, alpha_max = self.alpha, prepared.alpha_max
+        if self.alpha_scale == "max":
+            alpha = alpha * alpha_max
         return alpha_max == 0.0 or (self.p == 1 and np.isfinite(alpha_max) and alpha >= alpha_max)
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> None:
-        """Set the fitted attributes to the zero solution, which predicts the most frequent class
-        or the mean.
-        """
+        """Set the fitted attributes to P = 0, which predicts the commonest class or the mean."""
         P = np.zeros((len(prepared.Y), X.shape[1]))
         self._keep(P, prepared)
         self.objective_path_ = np.array([objective(P, prepared, *self._penalty(prepared))])
@@ -229,11 +219,10 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
             start = [rng.standard_normal((c, side, k)) for side in shape[1:]]
             start = [orthonormal(A) if k <= A.shape[1] else A for A in start]
         # D = 1 in the units of the features as given, or of the data.
-        weight = (
-            data.scale ** (self.p - 2.0)
-            if self.alpha_scale == "absolute"
-            else unit_weight(data, self.p)
-        )
+        if self.alpha_scale == "absolute":
+            weight = data.scale ** (self.p - 2.0)
+        else:
+            weight = unit_weight(data, self.p)
         samples = tensor_samples(data, shape, self._inside())
         D = samples.cells(np.full(len(data.X), weight))
         steps = iterations(samples, start, D, repeat(penalty))
@@ -248,9 +237,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
             yield J
 
     def _lowest_start(self, prepared: LeastSquaresData, penalty: Penalty) -> int | None:
-        """Seed of the start that ends at the lowest objective, None for the compared ones; of
-        equal ends the first.
-        """
+        """Return the seed of the start that ends lowest; None for the compared ones."""
         ends: dict[int | None, float] = {}
         for seed in (None, *range(self.n_init - 1)):
             steps = self._steps(prepared, penalty, seed)
@@ -269,8 +256,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
 
 
 class SMR(_SparseMatrixRegression, TensorSelector):
-    """Sparse matrix regression: ranks the cells of samples that are matrices or tensors and
-    classifies them.
+    """Sparse matrix regression: ranks the cells of matrices or tensors and classifies them.
 
     Minimises ``sum_r ||<P_r, X_i> + b_r - Y_ri||^2 + alpha sum_f (sum_r P_r[f]^2 + zeta)^(p/2)``
     over the cells f and coefficient tensors P_r of a given rank, one a class [1]_. Of matrices
@@ -400,13 +386,12 @@ class SMR(_SparseMatrixRegression, TensorSelector):
         """Return a search of alpha and rank; None where fits take minutes."""
         if size.effort == HUGE:
             return None
-        n_values = {SMALL: 5, MEDIUM: 4, LARGE: 3}[size.effort]
+        n_values = size.by_effort(5, 4, 3)
         return cls._draft(layout, size.effort, {"logspace": [0.003, 0.3, n_values]})
 
 
 class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
-    """Sparse matrix regression of quantities: ranks the cells of matrices or tensors and predicts
-    numbers.
+    """Sparse matrix regression of quantities: ranks cells of arrays and predicts numbers.
 
     The problem of `SMR` with the standardised quantities in place of the one-hot targets, one
     coefficient tensor a quantity. For vectors (``shape=None``) it is least squares with an l2,p
@@ -450,5 +435,5 @@ class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
         """Return a search of alpha and rank; None where fits take minutes."""
         if size.effort == HUGE or size.has_large_systems:
             return None
-        n_values = 3 if size.effort == LARGE else 5
+        n_values = size.by_effort(5, 5, 3)
         return cls._draft(layout, size.effort, {"logspace": [0.01, 0.5, n_values]})

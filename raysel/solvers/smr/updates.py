@@ -39,8 +39,9 @@ class _Iterate(NamedTuple):
 
 
 def objective(P: FloatArray, data: LeastSquaresData, alpha: float, p: float, zeta: float) -> float:
-    """Objective J of given coefficients. `P` is (n_classes, n_features) or (n_classes, m_1, ..,
-    m_N).
+    """Objective J of given coefficients.
+
+    `P` is (n_classes, n_features) or (n_classes, m_1, .., m_N).
     """
     flat = P.reshape(len(P), -1)
     error = flat @ data.X - data.Y
@@ -54,8 +55,7 @@ def objective(P: FloatArray, data: LeastSquaresData, alpha: float, p: float, zet
 def alternating_steps(
     samples: TensorSamples, start: Sequence[FloatArray], D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[FloatArray]:
-    """Run the paper's iterations and yield the coefficients after each step: of mode 1, .., N, of
-    mode 1, ...
+    """Run the paper's iterations and yield the coefficients after the step of each mode.
 
     `start` has the factors of all modes but the first, (c, m_q, k) each; `D` is (m_1, .., m_N);
     yields `P` (c, m_1, .., m_N).
@@ -74,8 +74,7 @@ def alternating_steps(
 def accelerated_steps(
     samples: TensorSamples, start: Sequence[FloatArray], D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Iterate like `alternating_steps`, but from extrapolated factors: fewer iterations reach the
-    same J.
+    """Iterate like `alternating_steps`, from extrapolated factors, which takes fewer steps.
 
     An iteration begins at the factors plus ``t / (t + 3)`` of their last change, Nesterov's
     extrapolation; where it ends above the last J, and where the penalty changes, it begins at the
@@ -99,7 +98,9 @@ def accelerated_steps(
                 samples, factors, _weights(samples, composed(factors), penalty), penalty
             )
         if step is None or step.J > now.J:
-            J = objective(samples.features(now.P), samples.data, *penalty) if changed else now.J
+            J = now.J
+            if changed:
+                J = objective(samples.features(now.P), samples.data, *penalty)
             step, t = (
                 _iteration(samples, now.factors, _weights(samples, now.P, penalty), penalty, J),
                 0,
@@ -132,8 +133,7 @@ def _mode_step(
     penalty: Penalty,
     J: float,
 ) -> tuple[list[FloatArray], FloatArray, float]:
-    """Return the factors after a step of one mode, their product, and with a mask its objective,
-    else J.
+    """Return the factors after a step of one mode, their product, and the objective.
 
     With a mask nothing bounds the coefficients outside. Where these are so much larger than those
     inside that rounding takes the latter, the objective would rise, and the factors stay as they
@@ -144,7 +144,9 @@ def _mode_step(
     if samples.inside is None:
         return stepped, P, J
     reached = objective(samples.features(P), samples.data, *penalty)
-    return (stepped, P, reached) if reached <= J else (factors, composed(factors), J)
+    if reached <= J:
+        return stepped, P, reached
+    return factors, composed(factors), J
 
 
 def _extrapolated(
@@ -165,15 +167,11 @@ def _extrapolated(
 
 
 def _weights(samples: TensorSamples, P: FloatArray, penalty: Penalty) -> FloatArray:
-    """Weights of the penalty's tangent at P, one a cell and 0 outside the mask, shape (m_1, ..,
-    m_N).
-    """
+    """Weights (m_1, .., m_N) of the penalty's tangent at P, 0 outside the mask."""
     weights = l2p_weights((P**2).sum(axis=0), penalty.p, penalty.zeta)
-    return (
-        weights
-        if samples.inside is None
-        else np.where(samples.inside.reshape(weights.shape), weights, 0.0)
-    )
+    if samples.inside is None:
+        return weights
+    return np.where(samples.inside.reshape(weights.shape), weights, 0.0)
 
 
 # LS21 steps before the factors start. On ORL 8 serve best for ranks 2 to 10 and alpha from 0.01 to
@@ -192,16 +190,12 @@ _GLANCE = 6
 
 
 def unit_weight(data: LeastSquaresData, p: float) -> float:
-    """Weight of the penalty's tangent for a feature whose coefficients have the length
-    ``data.coefficient_unit()``.
-    """
+    """Weight of the penalty's tangent where coefficients have their typical size."""
     return float(l2p_weights(np.array(data.coefficient_unit() ** 2), p, 0.0))
 
 
 def continuation(data: LeastSquaresData, penalty: Penalty) -> list[Penalty]:
-    """Penalties that lead from a smooth one with exponent 1 towards the given one, which they do
-    not include.
-    """
+    """Penalties that lead from a smooth one with exponent 1 towards the given one."""
     alpha, p, zeta = penalty
     unit = data.penalty_unit(p)
     exponents = np.linspace(1.0, p, _CONTINUATION_STEPS, endpoint=False).tolist()
@@ -283,9 +277,7 @@ def multistart_steps(
 def _unbounded(
     data: LeastSquaresData, weights: FloatArray, penalty: Penalty
 ) -> tuple[FloatArray, FloatArray]:
-    """The first and the last of the LS21 steps, which do not depend on the rank: kept until
-    another penalty asks.
-    """
+    """The first and the last of the LS21 steps, kept until another penalty asks."""
     depends, steps = data.kept.get("ls21", (None, None))
     if depends != penalty:
         first, *_, last = islice(ls21_steps(data, weights, repeat(penalty)), _LS21_STEPS)
@@ -297,9 +289,7 @@ def _unbounded(
 def iterations(
     samples: TensorSamples, start: Sequence[FloatArray], D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[FloatArray]:
-    """Coefficients of the features after each whole iteration of `alternating_steps`, of every
-    N-th step.
-    """
+    """Coefficients after each whole iteration of `alternating_steps`, every N-th step."""
     n_modes = len(samples.shape)
     return map(
         samples.features,
@@ -317,9 +307,7 @@ def with_objective(
 def _opened_by(
     first: Iterator[tuple[FloatArray, float]], rival: Iterator[tuple[FloatArray, float]]
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Yield the first start's iterations of the first round, then the better start's; J never
-    rises.
-    """
+    """Yield the first start's iterations of round one, then those of the better start."""
     reached = []
     for P, J in islice(first, _FIRST_ROUND):
         reached.append(J)
@@ -337,9 +325,7 @@ def _opened_by(
 def _best(
     starts: list[Iterator[tuple[FloatArray, float]]], second_round: int
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Compare the starts by their objectives in two rounds, the second of two; the best
-    continues where it is.
-    """
+    """Compare the starts by their objectives in two rounds; the best one continues."""
     for n_iterations, n_survivors in ((_FIRST_ROUND, 2), (second_round, 1)):
         if len(starts) > n_survivors:
             reached = [next(islice(start, n_iterations - 1, None))[1] for start in starts]
