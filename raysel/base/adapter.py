@@ -98,7 +98,7 @@ class ScikitLearnMethod(OneShotEstimator):
             features, target = validate_data(
                 self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, multi_output=several
             )
-        if QUANTITIES not in capabilities_of(self.estimator).targets:
+        if QUANTITIES not in find_capabilities(self.estimator).targets:
             check_classification_targets(target)
         return features, target
 
@@ -109,7 +109,7 @@ class ScikitLearnMethod(OneShotEstimator):
     def _updates(self, X: Any, y: LabelArray, prepared: Any) -> Iterator[float]:
         for name in ("scores_", "classes_"):
             self.__dict__.pop(name, None)
-        rows = cells_of(X)
+        rows = unwrap_cells(X)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = fit_to_labels(self.estimator, rows, y)
@@ -220,7 +220,7 @@ class ScikitLearnMethod(OneShotEstimator):
         return tags
 
 
-def cells_of(X: Any) -> Any:
+def unwrap_cells(X: Any) -> Any:
     """Return samples as an estimator gets them."""
     if isinstance(X, TableRows):
         return X.cells
@@ -232,10 +232,10 @@ def wrapped_capabilities(cls: type) -> Capabilities:
     estimator: Any = cls
     with suppress(Exception):  # the class needs parameters
         estimator = cls()
-    return capabilities_of(estimator)
+    return find_capabilities(estimator)
 
 
-def capabilities_of(estimator: Any) -> Capabilities:
+def find_capabilities(estimator: Any) -> Capabilities:
     """Determine what an unfitted estimator in scikit-learn's style, or its class, is able to do."""
     cls = estimator if isinstance(estimator, type) else type(estimator)
     try:

@@ -354,7 +354,7 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
             return features, target
         return super()._validate_data(X, y)
 
-    def _of_second(self, values: FloatArray) -> FloatArray:
+    def _take_second(self, values: FloatArray) -> FloatArray:
         """Return the scores of the second of two classes; of more, or of labels, all."""
         if len(self.classes_) > 2 or self.multilabel_:
             return values

@@ -50,7 +50,7 @@ NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 COUNT = Interval(Integral, 1, None, closed="left")
 
 
-def size_of_model(value: Any) -> float:
+def measure_size(value: Any) -> float:
     """Return the size that a parameter gives a model, for `complexity_key`; infinite for None."""
     if value is None:
         return math.inf
@@ -314,7 +314,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
         key = []
         for name in self.simpler_first:
-            size = size_of_model(getattr(self, name.removeprefix("-")))
+            size = measure_size(getattr(self, name.removeprefix("-")))
             key.append(-size if name.startswith("-") else size)
         return tuple(key)
 
@@ -644,7 +644,7 @@ class OneShotEstimator(Estimator):
         return f"{type(self).__name__} did not converge."
 
 
-def convergence_of(solver: Estimator) -> tuple[bool, float | None]:
+def read_convergence(solver: Estimator) -> tuple[bool, float | None]:
     """Return whether a fitted solver met its ``tol``, and its relative duality gap."""
     converged, gap = bool(solver.converged_), getattr(solver, "dual_gap_", None)
     if gap is None or not math.isfinite(gap):

@@ -245,7 +245,7 @@ def read_model(file: Path, place: str | Path, *, trust: bool) -> Any:
         ) from error
 
 
-def damage_of(content: bytes) -> str:
+def find_damage(content: bytes) -> str:
     """Return what of a model file's bytes is missing or damaged; empty if nothing is.
 
     No part of it is interpreted.

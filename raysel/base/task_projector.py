@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from raysel.base.estimator import COUNT, size_of_model
+from raysel.base.estimator import COUNT, measure_size
 from raysel.base.fitted_projection import FittedProjection
 from raysel.base.task_samples import (
     TaskSamples,
@@ -128,7 +128,7 @@ class TaskProjector(FittedProjection):
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the sort key of fewer components first, the default last, then more shrinkage."""
-        return (size_of_model(self.n_components), -self.shrinkage)
+        return (measure_size(self.n_components), -self.shrinkage)
 
     def prepare(self, X: Samples, y: LabelArray) -> Any:
         """Compute each task's scatter matrices within the range of its total scatter.

@@ -98,7 +98,7 @@ class TaskSamples:
         return np.eye(len(self.classes))[self.codes[self.codes >= 0]]
 
 
-def sides_of_samples(shape: Sequence[int] | None, n_features: int) -> tuple[int, ...]:
+def read_sides(shape: Sequence[int] | None, n_features: int) -> tuple[int, ...]:
     """Sides of the samples of a parameter ``shape``: a vector is a matrix of one column."""
     sides: tuple[int, ...] = (n_features,)
     if shape is not None:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 
-from raysel.base.adapter import ScikitLearnMethod, capabilities_of
+from raysel.base.adapter import ScikitLearnMethod, find_capabilities
 from raysel.base.estimator import Capabilities, Estimator
 from raysel.core.errors import ConfigError
 
@@ -29,7 +29,7 @@ class Template:
         """Capabilities of the estimator."""
         if isinstance(self.estimator, Estimator):
             return self.estimator.capabilities
-        return capabilities_of(self.estimator)
+        return find_capabilities(self.estimator)
 
     @property
     def classes(self) -> list[type]:

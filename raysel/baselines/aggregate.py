@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.linalg import LinAlgWarning
 
-from raysel.base.estimator import COUNT, Capabilities, IterativeEstimator, size_of_model
+from raysel.base.estimator import COUNT, Capabilities, IterativeEstimator, measure_size
 from raysel.base.task_projector import TaskProjector
 from raysel.base.task_samples import TaskSamples, component_numbers, warn_of_lost_directions
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
@@ -145,7 +145,7 @@ class Aggregate(IterativeEstimator, TaskProjector):
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the sort key of fewer components, more shrinkage, fewer intermediate ones."""
-        return (*super().complexity_key(), size_of_model(self.intermediate_dim))
+        return (*super().complexity_key(), measure_size(self.intermediate_dim))
 
     @property
     def max_steps(self) -> int:

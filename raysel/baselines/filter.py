@@ -34,7 +34,7 @@ class BinRange:
     #: Maximum less minimum of each feature; 1 for constant features; shape (n_features,).
     width: FloatArray
 
-    def bins_of(self, X: FloatArray, bins: int) -> BinArray:
+    def assign_bins(self, X: FloatArray, bins: int) -> BinArray:
         """Bin of each value, ``min(floor(bins (x - low) / width), bins - 1)``.
 
         `X` is (n_samples, n_features); returns (n_samples, n_features).

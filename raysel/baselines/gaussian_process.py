@@ -14,7 +14,7 @@ from raysel.baselines.kernel_classifiers import (
     KernelClassifier,
     PreparedKernels,
     kernel_matrix,
-    pairs_of,
+    take_pairs,
 )
 from raysel.core.arrays import FloatArray, LabelArray
 
@@ -172,5 +172,5 @@ def negative_log_evidence(
     slopes = c * dpotri(factor, lower=True, overwrite_c=True)[0].T
     slopes -= dual.T @ dual
     trace = float(np.trace(slopes))
-    gradient = 0.5 * weights * np.append(2.0 * (pairs @ pairs_of(slopes)) + trace, trace)
+    gradient = 0.5 * weights * np.append(2.0 * (pairs @ take_pairs(slopes)) + trace, trace)
     return value, gradient, dual

@@ -54,7 +54,7 @@ def squared_distances(X: FloatArray, others: FloatArray | None = None) -> FloatA
     return euclidean_distances(X - centre, others - centre, squared=True)
 
 
-def pairs_of(matrix: FloatArray) -> FloatArray:
+def take_pairs(matrix: FloatArray) -> FloatArray:
     """Return the entries of a symmetric matrix above its diagonal, in a fixed order.
 
     `matrix` is (n, n); returns (n * (n - 1) / 2,).
@@ -202,7 +202,7 @@ class KernelClassifier(OneAgainstRestClassifier):
         target, slices = signed_target(y), self._slices(X.shape[1])
         distances = np.empty((len(slices), len(X) * (len(X) - 1) // 2))
         for row, columns in zip(distances, slices.values(), strict=True):
-            row[:] = pairs_of(squared_distances(X[:, columns]))
+            row[:] = take_pairs(squared_distances(X[:, columns]))
         means = distances.mean(axis=1)
         return PreparedKernels(target, distances, 1.0 / np.where(means > 0, means, 1.0))
 

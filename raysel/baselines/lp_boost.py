@@ -139,10 +139,11 @@ def solve_program(
         -np.ones((1, n_rows)),
     ]
     places = [
-        np.broadcast_to(first + column, value.shape)
-        for column, value in zip((of_class, of_rival), values, strict=False)
+        np.broadcast_to(first + of_class, values[0].shape),
+        np.broadcast_to(first + of_rival, values[1].shape),
+        np.full((1, n_rows), n_weights),
+        n_weights + 1 + sample[None],
     ]
-    places += [np.full((1, n_rows), n_weights), n_weights + 1 + sample[None]]
     entries, columns = np.concatenate(values), np.concatenate(places)
     constraints = coo_array(
         (entries.ravel(), (np.tile(rows, len(entries)), columns.ravel())),

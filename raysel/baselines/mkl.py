@@ -16,7 +16,7 @@ from raysel.baselines.kernel_classifiers import (
     PreparedKernels,
     fit_machine,
     kernel_matrix,
-    pairs_of,
+    take_pairs,
 )
 from raysel.baselines.lp_boost import highest_point
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
@@ -139,7 +139,7 @@ class KernelWeights:
     ) -> None:
         """Raise the lower bound, and set the next weights and LIBSVM's tolerance."""
         squares = float((dual**2).sum())
-        sums = np.maximum(0.0, 2.0 * (self._pairs @ pairs_of(dual.T @ dual)) + squares)
+        sums = np.maximum(0.0, 2.0 * (self._pairs @ take_pairs(dual.T @ dual)) + squares)
         if self._C is None:
             sums = np.append(sums, squares)
         linear = float((dual * self._signs).sum())

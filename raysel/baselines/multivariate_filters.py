@@ -122,7 +122,7 @@ class MRMR(Filter):
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedBins:
         """Bin the features and find their relevance."""
-        binned = bin_range(X).bins_of(X, self.bins)
+        binned = bin_range(X).assign_bins(X, self.bins)
         relevance = information(binned, self.bins, *class_codes(y))
         return PreparedBins(binned, np.where(constant_columns(X), 0.0, relevance))
 

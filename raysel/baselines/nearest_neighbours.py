@@ -101,7 +101,7 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
         chunks = pairwise_distances_chunked(
             features, self.samples_, reduce_func=lambda D, _: _margins(D, members)
         )
-        return self._of_second(np.concatenate(list(chunks)))
+        return self._take_second(np.concatenate(list(chunks)))
 
     def _members(self) -> BoolArray:
         """Mask (n_problems, n_samples) of the training samples of each class or label."""
@@ -275,7 +275,7 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
         without, having = np.take_along_axis(self.likelihoods_, counts[None], axis=1)
         having, without = self.priors_ * having, (1 - self.priors_) * without
         # P - 1/2, without the rounding of P: its sign is exactly that of the difference.
-        return self._of_second(0.5 * (having - without) / (having + without))
+        return self._take_second(0.5 * (having - without) / (having + without))
 
     def predict(self, X: ArrayLike) -> LabelArray:
         """Predict the class of the largest probability, or labels of at least 1/2.

@@ -231,7 +231,7 @@ class MRMRQuantities(MRMR):
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedBins:
         """Bin the features and the quantities, and find the relevance of the features."""
-        binned = bin_range(X).bins_of(X, self.bins)
+        binned = bin_range(X).assign_bins(X, self.bins)
 
         def of_one(column: FloatArray) -> FloatArray:
             codes = (self.bins * (rankdata(column) - 0.5) / len(column)).astype(

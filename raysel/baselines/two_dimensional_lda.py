@@ -13,7 +13,7 @@ import scipy.linalg
 
 from raysel.base.estimator import COUNT, TENSOR, Capabilities, OneShotEstimator
 from raysel.base.fitted_projection import FittedProjection
-from raysel.base.task_samples import sides_of_samples, task_samples, whole_numbers
+from raysel.base.task_samples import read_sides, task_samples, whole_numbers
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.numerics.linear_algebra import EPS, centre, kronecker, mode_product, projected, thin_svd
@@ -200,7 +200,7 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
 
     def _sides(self, n_features: int) -> tuple[int, ...]:
         """Sides of the samples, at least two: a vector is a matrix of one column."""
-        return sides_of_samples(self.shape, n_features)
+        return read_sides(self.shape, n_features)
 
     def _components(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Number of directions of each axis that ``n_components`` gives."""

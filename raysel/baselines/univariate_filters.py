@@ -459,7 +459,7 @@ class InformationGain(Filter):
         return PreparedGain(bin_range(X), *class_codes(y))
 
     def _rate(self, X: FloatArray, prepared: PreparedGain) -> tuple[FloatArray, float]:
-        binned = prepared.bin_range.bins_of(X, self.bins)
+        binned = prepared.bin_range.assign_bins(X, self.bins)
         gains = information(binned, self.bins, prepared.codes, prepared.counts)
         return gains, gains.mean()
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from raysel.base.models import damage_of
+from raysel.base.models import find_damage
 from raysel.core.errors import StudyError
 from raysel.core.files import read_regular
 from raysel.core.printing import Terminal
@@ -87,7 +87,7 @@ def _unchanged(file: Path, digest: str) -> bytes:
 
 def _check_whole(digests: Mapping[Path, str]) -> None:
     """Read files through before any is signed; a StudyError names those that are damaged."""
-    damage = {file: damage_of(_unchanged(file, digest)) for file, digest in digests.items()}
+    damage = {file: find_damage(_unchanged(file, digest)) for file, digest in digests.items()}
     if told := "; ".join(f"{file}: {what}" for file, what in damage.items() if what):
         raise StudyError(f"nothing was signed, as a model is damaged: {told}. Get it anew.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from raysel.base.estimator import Estimator, convergence_of
+from raysel.base.estimator import Estimator, read_convergence
 from raysel.evaluation.records import FoldTrace, InnerTrace
 from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.split import Split, set_parameters
@@ -72,7 +72,7 @@ def _advance(
                 if not evaluation.every_iteration:
                     for score in scorers:
                         inner.add_scores(score, solver)
-                inner.converged, inner.gap = convergence_of(solver)
+                inner.converged, inner.gap = read_convergence(solver)
                 continue
             if not math.isfinite(objective):
                 raise FloatingPointError(

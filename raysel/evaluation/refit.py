@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from raysel.base.estimator import Estimator, convergence_of
+from raysel.base.estimator import Estimator, read_convergence
 from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.machine import now
 from raysel.data.table_rows import TableRows
@@ -91,7 +91,7 @@ def refit_winner(
     modality_scores: list[float] | None = None
     if hasattr(solver, "modality_scores_"):
         modality_scores = np.asarray(solver.modality_scores_).tolist()
-    converged, gap = convergence_of(solver)
+    converged, gap = read_convergence(solver)
     record = RefitRecord(
         fold=split.name,
         trial=winner.id,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from raysel.base.estimator import convergence_of
+from raysel.base.estimator import read_convergence
 from raysel.core.errors import raise_storage_error
 from raysel.core.machine import now, running_seconds
 from raysel.evaluation.configurations import Configuration
@@ -249,7 +249,7 @@ class PathTrial(Trial):
         for number, (position, source) in enumerate(fitted):
             self._check_clock()
             solver = solvers[position]
-            converged, gap = convergence_of(solver)
+            converged, gap = read_convergence(solver)
             objective = [float(value) for value in solver.objective_path_]
             # Only the last objective and its scores: a solution proved by a certificate has no
             # iterations.

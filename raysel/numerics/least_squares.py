@@ -124,14 +124,14 @@ def least_squares_data(
     """Centre and scale a training set, reduce it to at most n_features rows, and find alpha_max.
 
     Of samples that are read in blocks the same to rounding is computed in one pass, by
-    `_of_blocks`.
+    `_reduce_blocks`.
 
     `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_quantities); `encode` is
     `one_hot`, the default, or `standardised`.
     """
     classes, targets = (encode or one_hot)(y)
     if isinstance(X, RowBlocks):
-        return _of_blocks(X, classes, targets)
+        return _reduce_blocks(X, classes, targets)
     n_samples, n_features = X.shape
     centred, X_mean, constant, scale = centre_and_scale(X)
     Y_mean = targets.mean(axis=0)
@@ -161,7 +161,7 @@ def least_squares_data(
     )
 
 
-def _of_blocks(X: RowBlocks, classes: Any, targets: FloatArray) -> LeastSquaresData:
+def _reduce_blocks(X: RowBlocks, classes: Any, targets: FloatArray) -> LeastSquaresData:
     """Reduce samples by the R of a QR decomposition of [1, X - s, Y], block by block.
 
     Without its first row and column R is that of the centred samples and targets. The shift s, the

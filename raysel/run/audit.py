@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
-from raysel.base.adapter import ScikitLearnMethod, cells_of
+from raysel.base.adapter import ScikitLearnMethod, unwrap_cells
 from raysel.base.cells import own_cells
 from raysel.base.estimator import Estimator
 from raysel.base.label_codes import may_want_codes
@@ -352,7 +352,7 @@ def _without_last(solver: Estimator, X: Any, y: LabelArray) -> tuple[Estimator, 
     pipeline = solver.estimator if isinstance(solver, ScikitLearnMethod) else None
     if not isinstance(pipeline, Pipeline) or len(pipeline.steps) == 1:
         return solver, X, y
-    rows, labels = _before_last(pipeline, cells_of(X), y)
+    rows, labels = _before_last(pipeline, unwrap_cells(X), y)
     last = clone(pipeline.steps[-1][1])
     values = own_cells(last, rows.toarray() if hasattr(rows, "toarray") else rows)
     if not isinstance(values, TableRows):

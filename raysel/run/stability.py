@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from raysel.base.estimator import convergence_of
+from raysel.base.estimator import read_convergence
 from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets import target_of
@@ -245,7 +245,7 @@ def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int
     return {
         "best": descending_order(scores)[: min(kept, n_scored)].tolist(),
         "n_scored": n_scored,
-        "converged": convergence_of(solver)[0],
+        "converged": read_convergence(solver)[0],
     }
 
 

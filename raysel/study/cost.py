@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from raysel.base.estimator import Estimator, convergence_of
+from raysel.base.estimator import Estimator, read_convergence
 from raysel.core.errors import ConfigError
 from raysel.core.printing import by_number
 from raysel.evaluation.configurations import Configuration
@@ -304,7 +304,7 @@ def _pilot(study: Study, example: Configuration, split: Split | None) -> _Pilot:
     before, elapsed, ended, gaps, n_iter = _restart_peak(), _stopwatch(), True, [], 0
     trace = FoldTrace()
     for n_iter in run_in_lockstep([solver], [split], study.evaluation, trace):
-        if (gap := convergence_of(solver)[1]) is not None:
+        if (gap := read_convergence(solver)[1]) is not None:
             gaps.append(gap)
         if elapsed() > _PILOT_SECONDS and n_iter < solver.max_steps and not solver.converged_:
             ended = False

@@ -34,7 +34,7 @@ def test_bins_have_equal_widths_and_the_last_one_holds_the_maximum(seed, bins):
     """Of whole numbers, whose bins can be computed without rounding."""
     X = np.random.default_rng(seed).integers(-40, 40, (9, 4)).astype(float)
     X[:, 3] = 7.0
-    found = bin_range(X).bins_of(X, bins)
+    found = bin_range(X).assign_bins(X, bins)
     for column, own in zip(X.T, found.T, strict=True):
         low, width = Fraction(column.min()), Fraction(np.ptp(column))
         exact = [

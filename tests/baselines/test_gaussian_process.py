@@ -17,7 +17,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, WhiteKernel
 
 from raysel.baselines.gaussian_process import GaussianProcess, negative_log_evidence
-from raysel.baselines.kernel_classifiers import pairs_of
+from raysel.baselines.kernel_classifiers import take_pairs
 
 
 class Block(Kernel):
@@ -55,7 +55,7 @@ def check_evidence(kernels, T, logs):
     """The log-density of a normal distribution, its derivatives as the notes print them, and by
     differences.
     """
-    pairs, (c, n) = np.array([pairs_of(K) for K in kernels]), T.shape
+    pairs, (c, n) = np.array([take_pairs(K) for K in kernels]), T.shape
     value, gradient, dual = negative_log_evidence(logs, pairs, T)
     weights = np.exp(logs)
     total = np.tensordot(weights[:-1], kernels, 1) + weights[-1] * np.eye(n)

@@ -20,8 +20,8 @@ from raysel.baselines.gaussian_process import GaussianProcess
 from raysel.baselines.kernel_classifiers import (
     KernelSVM,
     kernel_matrix,
-    pairs_of,
     squared_distances,
+    take_pairs,
 )
 from raysel.baselines.lp_boost import LPBoost
 from raysel.baselines.mkl import MKL
@@ -91,9 +91,9 @@ def test_predictions_in_batches_are_those_of_one(monkeypatch):
 def test_pairs_and_their_matrix():
     X, _, _ = draw()
     kernel = kernels_of(X, [X.shape[1]])[0]
-    np.testing.assert_array_equal(kernel_matrix(pairs_of(kernel)), kernel)
+    np.testing.assert_array_equal(kernel_matrix(take_pairs(kernel)), kernel)
     np.testing.assert_allclose(squared_distances(X, X[:3]), squared_distances(X)[:, :3], atol=1e-12)
-    np.testing.assert_allclose(pairs_of(squared_distances(X)), pdist(X, "sqeuclidean"))
+    np.testing.assert_allclose(take_pairs(squared_distances(X)), pdist(X, "sqeuclidean"))
 
 
 @pytest.mark.parametrize("name", NAMES)

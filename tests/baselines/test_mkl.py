@@ -17,7 +17,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
 
-from raysel.baselines.kernel_classifiers import pairs_of
+from raysel.baselines.kernel_classifiers import take_pairs
 from raysel.baselines.mkl import MKL, KernelWeights
 from raysel.core.errors import ConfigError
 
@@ -32,7 +32,7 @@ def problem(seed=0, n=18):
 def test_the_bounds_enclose_the_optimum_and_only_improve(q, C):
     kernels, signs = problem()
     optimum, _ = yu_dual(kernels, signs, q, C)
-    search = KernelWeights(np.stack([pairs_of(K) for K in kernels]), signs, q, C, tol=1e-5)
+    search = KernelWeights(np.stack([take_pairs(K) for K in kernels]), signs, q, C, tol=1e-5)
     assert search.gap == np.inf
     p = {1: np.inf, 2: 2, np.inf: 1}[q]
     objective, lower, gap = np.inf, 0.0, np.inf
@@ -54,7 +54,7 @@ def test_the_bounds_enclose_the_optimum_and_only_improve(q, C):
 def test_the_objective_is_that_of_the_solution(C):
     """Primal objective of f_k = t_k sum_i a_i K_k(x_i, .), written out."""
     kernels, signs = problem(1)
-    search = KernelWeights(np.stack([pairs_of(K) for K in kernels]), signs, 2, C, tol=1e-4)
+    search = KernelWeights(np.stack([take_pairs(K) for K in kernels]), signs, 2, C, tol=1e-4)
     for _ in range(3):
         found = search.step()
     own = found.weights[: len(kernels)]

@@ -26,7 +26,7 @@ def bits(a, b):
 @given(labelled_samples(), st.integers(2, 6), st.sampled_from(["MID", "MIQ"]))
 def test_every_step_selects_the_largest_value(samples, bins, criterion):
     X, y = samples
-    binned = bin_range(X).bins_of(X, bins).T
+    binned = bin_range(X).assign_bins(X, bins).T
     order, values = selected(X, y, criterion, bins)
     assert sorted(order) == list(range(X.shape[1] - 1))  # all but the constant
     for k, feature in enumerate(order):
@@ -85,7 +85,7 @@ def lcsi_order(binned, y, n):
 
 def test_scikit_feature_selects_the_same(orl, usps):
     for X, y, n in ((orl[0][:, ::16], orl[1], 8), (usps[0], usps[1], 10)):
-        binned = bin_range(X).bins_of(X, 5)
+        binned = bin_range(X).assign_bins(X, 5)
         varies = np.flatnonzero(np.ptp(binned, axis=0))
         np.testing.assert_array_equal(
             selected(X, y, n_ranked=n)[0], varies[lcsi_order(binned[:, varies], y, n)]

@@ -230,8 +230,8 @@ def test_it_is_the_mutual_information_of_each_column(samples, bins):
 
 def test_values_on_the_edges_of_bins_and_the_maximum():
     X = np.arange(11.0)[:, None]
-    assert bin_range(X).bins_of(X, 5).ravel().tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4]
-    assert bin_range(X).bins_of(X, 256).max() == 255
+    assert bin_range(X).assign_bins(X, 5).ravel().tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4]
+    assert bin_range(X).assign_bins(X, 256).max() == 255
 
 
 def test_a_feature_that_is_the_class_gains_all_of_its_entropy():

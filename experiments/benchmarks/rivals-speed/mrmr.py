@@ -39,7 +39,7 @@ def lcsi(binned, y):
 def main():
     """Print a table and write it next to this file."""
     X, y = load_orl_half()
-    binned = bin_range(X).bins_of(X, BINS)  # given to the peer: its fit does not bin
+    binned = bin_range(X).assign_bins(X, BINS)  # given to the peer: its fit does not bin
     conditional = LCSI.cmidd
     runs = {"raysel": [], "lcsi": [], "lcsi_without_conditional": []}
     for _ in range(REPEATS):

@@ -28,7 +28,7 @@ from sklearn.utils import check_random_state
 from raysel.base.estimator import COUNT, VOLUME, Capabilities
 from raysel.base.task_samples import (
     TaskSamples,
-    sides_of_samples,
+    read_sides,
     warn_of_lost_directions,
     whole_numbers,
 )
@@ -357,7 +357,7 @@ means_, embeddings_, embedded_labels_, task_names_, classes_
                     "several tasks need the shapes of their samples, e.g. tasks={'faces': (28, 23),"
                     " ..}."
                 )
-            return [sides_of_samples(self.shape, n_features)]
+            return [read_sides(self.shape, n_features)]
         return [
             whole_numbers("tasks", (shape,) if isinstance(shape, int) else shape)
             for shape in self.tasks.values()
