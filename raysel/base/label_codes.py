@@ -30,9 +30,7 @@ def fit_to_labels(estimator: Any, X: Any, y: LabelArray) -> Any:
 
 
 def may_want_codes(estimator: Any, y: LabelArray) -> bool:
-    """Return whether the labels are not 0 to k - 1 and a part of the estimator is a classifier,
-    or has no tags.
-    """
+    """Return whether a part of an estimator may want labels from 0 to k - 1, not these."""
     if np.ndim(y) != 1 or y.dtype.kind == "f":
         return False
     if type_of_target(y) not in ("binary", "multiclass"):

@@ -153,7 +153,7 @@ def parametrize(checks: Iterable[Check], slow: Callable[[Check], bool] | None = 
             return pytest.param(check, id=check.name, marks=[pytest.mark.slow])
         return pytest.param(check, id=check.name)
 
-    return pytest.mark.parametrize("check", map(parameter, checks))
+    return pytest.mark.parametrize("check", [parameter(check) for check in checks])
 
 
 def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[Check]:

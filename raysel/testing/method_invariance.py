@@ -132,9 +132,7 @@ def _renamed(samples: Samples, letters: str) -> LabelArray:
 
 
 def _other_quantities(case: MethodCase, samples: Samples, straight: Estimator) -> None:
-    """Compare with a fit to the quantities in another order, or to one quantity negated, each in
-    another unit.
-    """
+    """Compare with a fit to quantities in another order and other units."""
     one = len(target_of(samples.y).columns(samples.y)) == 1
 
     def changed(y: LabelArray) -> LabelArray:
