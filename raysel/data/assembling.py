@@ -1,6 +1,4 @@
-"""Arrangement of the columns and choice of the samples of a file's raw content, before it
-becomes a `Dataset`.
-"""
+"""Arrangement of columns and choice of samples of a file's content, before it is a `Dataset`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Immutable, validated data set: samples, labels and the layout of the columns; and the joining
-of several as tasks.
-"""
+"""Immutable, validated data sets: samples, target and layout; and several joined as tasks."""
 
 from __future__ import annotations
 
@@ -146,8 +144,7 @@ class Dataset:
         drop_unlabelled: bool = False,
         confounds: Sequence[str] = (),
     ) -> Dataset:
-        """Make a data set of a data frame; the names of its columns become the names of the
-        features.
+        """Make a data set of a data frame, whose columns name the features.
 
         Parameters
         ----------
@@ -285,8 +282,7 @@ unprepared, drop_unlabelled, confounds
 
     @cached_property
     def filled(self) -> Samples:
-        """X with the median of its column in place of NaN, and for categories one more; X itself
-        where nothing lacks.
+        """X with the column's median, or one category more, in place of NaN; X where none is.
 
         It is looked at by what describes the data, and no model is fitted to it.
         """
@@ -304,8 +300,7 @@ unprepared, drop_unlabelled, confounds
 
     @cached_property
     def excerpt(self) -> Dataset:
-        """The data set itself or, of samples that stay in their file, some at even distances and
-        one of each class.
+        """The data set or, of samples in their file, some at even distances and one of each class.
 
         It is looked at by what describes the data, and no model is fitted to it.
         """
@@ -319,16 +314,12 @@ unprepared, drop_unlabelled, confounds
         return replace(self, X=self.X[rows].array(), y=self.y[rows], groups=groups, places=places)
 
     def parts(self) -> dict[str, FloatArray]:
-        """Columns of numbers of each modality, of each task on its samples, or of all by the
-        name "", `filled`.
-        """
+        """Columns of numbers, `filled`, of each modality, task on its samples, or of all by ""."""
         features = slice(0, self.layout.n_features - self.layout.n_beside)
-        slices, blocks = self.layout.slices() or {"": features}, blocks_of(self.filled)
-        parts = (
-            blocks
-            if self.layout.is_multitask
-            else [blocks[0][:, columns] for columns in slices.values()]
-        )
+        slices = self.layout.slices() or {"": features}
+        parts = list(blocks_of(self.filled))
+        if not self.layout.is_multitask:
+            parts = [parts[0][:, columns] for columns in slices.values()]
         found = {}
         for (name, columns), part in zip(slices.items(), parts, strict=True):
             numbers = np.array(
@@ -340,16 +331,12 @@ unprepared, drop_unlabelled, confounds
 
     @cached_property
     def constant(self) -> BoolArray:
-        """Mask of the features with one value only, over all samples of their task: shape
-        (n_features,).
-        """
+        """Mask of the features with one value over all samples of their task: (n_features,)."""
         return constant_features(self.X)
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of all but the names of data set and label, and notes; independent of the
-        format of the file.
-        """
+        """SHA-256 of all but names of data set and label, and notes, whatever the file's format."""
         digest = hashlib.sha256()
         described: dict[str, Any] = {
             "layout": self.layout.to_json(),
@@ -435,17 +422,16 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
             f"only {', '.join(grouped)} of the tasks have groups; give groups for all tasks or for"
             " none."
         )
-    if beside := [
-        key for key, data in tasks.items() if data.layout.n_beside and len(data.layout.grid) > 1
-    ]:
-        raise DataError(
-            f"task {beside[0]} has confounds beside arrays, which several tasks do not take; leave"
-            " its confounds out."
-        )
-    shapes = {
-        key: data.layout.grid if len(data.layout.grid) > 1 else data.n_features
-        for key, data in tasks.items()
-    }
+    shapes: dict[str, int | tuple[int, ...]] = {}
+    for key, data in tasks.items():
+        shapes[key] = data.n_features
+        if len(data.layout.grid) > 1:
+            shapes[key] = data.layout.grid
+            if data.layout.n_beside:
+                raise DataError(
+                    f"task {key} has confounds beside arrays, which several tasks do not take;"
+                    " leave its confounds out."
+                )
     layout = Tasks(shapes)
     blocks = tuple(
         np.asarray(data.X) for data in tasks.values() if not isinstance(data.X, TaskBlocks)
@@ -456,26 +442,25 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
             " once."
         )
     owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
+    groups = {key: data.groups for key, data in tasks.items() if data.groups is not None}
+    names: list[str] = []
+    notes: list[str] = []
+    categories: dict[str, tuple[str, ...]] = {}
+    for key, data in tasks.items():
+        start = f"{key}{SEPARATOR}"
+        names += [f"{start}{feature}" for feature in data.feature_names]
+        notes += [f"task {key}: {note}" for note in data.notes]
+        categories |= {f"{start}{feature}": texts for feature, texts in data.categories.items()}
     return Dataset(
         X=TaskBlocks(blocks, owners),
         y=_prefixed({key: data.y for key, data in tasks.items()}),
         layout=layout,
         name=name,
-        groups=(
-            _prefixed({key: data.groups for key, data in tasks.items() if data.groups is not None})
-            if grouped
-            else None
-        ),
-        feature_names=tuple(
-            f"{key}{SEPARATOR}{f}" for key, data in tasks.items() for f in data.feature_names
-        ),
-        notes=tuple(f"task {key}: {note}" for key, data in tasks.items() for note in data.notes),
+        groups=_prefixed(groups) if groups else None,
+        feature_names=tuple(names),
+        notes=tuple(notes),
         n_unlabelled=sum(data.n_unlabelled for data in tasks.values()),
-        categories={
-            f"{key}{SEPARATOR}{name}": texts
-            for key, data in tasks.items()
-            for name, texts in data.categories.items()
-        },
+        categories=categories,
         unprepared=any(data.unprepared for data in tasks.values()),
     )
 

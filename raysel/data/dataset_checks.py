@@ -143,11 +143,10 @@ def _check_finite(X: Samples, names: tuple[str, ...], where: str, *, unprepared:
     if isinstance(X, StoredSamples):
         _check_stored(X, names, where)
         return False
-    places = [
-        np.stack([rows[i], columns.start + j], axis=1)
-        for rows, columns, block in parts_of(X)
-        for i, j in [np.nonzero(infinite(block))]
-    ]
+    places = []
+    for rows, columns, block in parts_of(X):
+        i, j = np.nonzero(infinite(block))
+        places.append(np.stack([rows[i], columns.start + j], axis=1))
     bad = np.concatenate(places)
     if len(bad):
         row, column = min(bad.tolist())

@@ -1,6 +1,4 @@
-"""Loading of data sets, from files of all formats and from scikit-learn, and saving as Parquet
-or Arrow IPC files.
-"""
+"""Loading of data sets, from files and scikit-learn, and saving as Parquet or Arrow IPC."""
 
 from __future__ import annotations
 
@@ -279,13 +277,9 @@ def load_dataset(
         if place in _GENERATORS:
             source, raw = _generate(str(place), options, beside, params or {})
         else:
-            read = (
-                _read_builtin
-                if place in BUILTIN_NAMES
-                else _read_file
-                if in_memory
-                else _read_stored
-            )
+            read = _read_file if in_memory else _read_stored
+            if place in BUILTIN_NAMES:
+                read = _read_builtin
             source, raw = read(place, options, beside)
         return Dataset.from_raw(
             replace(raw, unprepared=unprepared),
@@ -322,9 +316,7 @@ def _read_stored(
 def _read_builtin(
     place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]
 ) -> tuple[str, RawData]:
-    """Read a built-in data set, which has no use for the options of files, and return its name
-    too.
-    """
+    """Read a built-in data set, and return its name too."""
     name = str(place)
     _refuse_options_of_files(name, options, beside)
     bunch = _LOADERS[name]()
@@ -341,20 +333,15 @@ def _generate(
     """Generate a built-in data set, and return its name too."""
     _refuse_options_of_files(name, options, beside)
     make, given = _GENERATORS[name], {"seed": 0, **params}
-    known = {
-        key: p.default for key, p in signature(make).parameters.items() if key != "random_state"
-    } | {"seed": 0}
+    known = {key: parameter.default for key, parameter in signature(make).parameters.items()}
+    del known["random_state"]
+    known["seed"] = 0
     for key, value in given.items():
         if key not in known:
             raise DataError(
                 f"params.{key}: {name} has no such parameter; it has {', '.join(known)}."
             )
-        sides = isinstance(known[key], tuple)
-        numbers = value if sides and isinstance(value, Sequence) else [value]
-        real = (int, float) if isinstance(known[key], float) else int
-        if sides != isinstance(value, list | tuple) or any(
-            not isinstance(n, real) or isinstance(n, bool) or n < 0 for n in numbers
-        ):
+        if not _is_like(value, known[key]):
             raise DataError(
                 f"params.{key}: {value!r} is not {_allowed(known[key])}, as {known[key]!r}, the"
                 " default."
@@ -367,6 +354,16 @@ def _generate(
     return name, RawData(
         X=np.asarray(dataset.X).reshape(-1, *dataset.layout.shape), y=dataset.y, name=name
     )
+
+
+def _is_like(value: Any, default: Any) -> bool:
+    """Return whether a parameter with this default takes a value."""
+    if isinstance(default, tuple):
+        return isinstance(value, list | tuple) and all(_is_like(side, 0) for side in value)
+    if isinstance(value, bool):
+        return False
+    kinds = (int, float) if isinstance(default, float) else (int,)
+    return isinstance(value, kinds) and value >= 0
 
 
 def _allowed(default: Any) -> str:
@@ -433,9 +430,7 @@ def _read_file(
 
 
 def local_data(path_or_name: str | Path) -> str | Path:
-    """Return a data set of `load_dataset` as one of this machine: that at a URI is fetched,
-    another is itself.
-    """
+    """Return a data set of `load_dataset` on this machine: one at a URI is fetched."""
     uri = as_uri(path_or_name)
     if uri is None:
         return path_or_name
@@ -495,11 +490,9 @@ def _registered_reader(suffix: str) -> Reader:
             raise DataError(f"{what}: {type(error).__name__}: {error}") from error
         if not isinstance(raw, RawData):
             raise DataError(f"{what}: it returned a {type(raw).__name__}, not a RawData.")
-        return (
-            raw
-            if isinstance(raw.X, TaskBlocks)
-            else replace(raw, X=np.asarray(raw.X), y=np.asarray(raw.y))
-        )
+        if isinstance(raw.X, TaskBlocks):
+            return raw
+        return replace(raw, X=np.asarray(raw.X), y=np.asarray(raw.y))
 
     return read
 

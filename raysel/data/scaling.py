@@ -21,9 +21,7 @@ from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, as_task_blo
 
 
 def modality_layout(modalities: Mapping[str, int] | None, n_features: int) -> Modalities:
-    """Make the layout of a parameter ``modalities``, of which None is one modality, for this
-    number of features.
-    """
+    """Make the layout of a parameter ``modalities``, of which None is one modality."""
     try:
         layout = Modalities(modalities or {"all": n_features})
     except DataError as error:
@@ -290,8 +288,7 @@ def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
 
 
 def scale_training(scaler: TransformerMixin, X: Samples) -> Any:
-    """Fit a scaler to a training set and scale it, in place and by blocks of columns where X is an
-    array.
+    """Fit a scaler to a training set and scale it, in place and by blocks if it is an array.
 
     The result and the fitted attributes are those of ``fit_transform`` to the last bit.
     """
@@ -307,9 +304,7 @@ def scale_training(scaler: TransformerMixin, X: Samples) -> Any:
 
 
 def _fitted_to(scaler: TransformerMixin, summary: Summary) -> TransformerMixin:
-    """Fit a scaler to samples of which the statistics are known, by two samples with the same
-    ones.
-    """
+    """Fit a scaler to known statistics, by two samples that have them."""
     if not (
         isinstance(scaler, StandardScaler) or getattr(scaler, "method", "").startswith("zscore")
     ):
@@ -327,9 +322,7 @@ def _fitted_to(scaler: TransformerMixin, summary: Summary) -> TransformerMixin:
 
 
 def scale_in_place(scaler: TransformerMixin, X: Samples) -> Any:
-    """Return samples scaled as ``transform`` scales them, which overwrites an array for the
-    usual scalers.
-    """
+    """Return samples as ``transform`` scales them; the usual scalers overwrite an array."""
     if isinstance(X, TableRows):
         return X  # the estimator itself prepares their cells
     if isinstance(X, StoredSamples):

@@ -14,9 +14,7 @@ from raysel.core.errors import DataError
 
 
 class RowSource(Protocol):
-    """A file of samples that is read from its first row to its last; workers get a copy, which
-    reads it again.
-    """
+    """A file of samples, read from first row to last; workers get a copy, which reads anew."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -88,9 +86,7 @@ class StoredSamples:
         return replace(self, scaler=scaler)
 
     def row_blocks(self) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Read the samples in the order of the file: their positions among these, and values
-        (n_block, n_features).
-        """
+        """Read samples in the file's order: their positions, and values (n_block, n_features)."""
         rows = np.arange(len(self)) if self.rows is None else self.rows
         order = np.argsort(rows, kind="stable")
         ordered, first = rows[order], 0
@@ -113,9 +109,7 @@ class StoredSamples:
         return values
 
     def computed(self, function: Callable[[FloatArray], LabelArray]) -> LabelArray:
-        """Return what a function gives for blocks of samples, in the order of the samples,
-        (n_samples, ...).
-        """
+        """Apply a function to blocks of samples, and return its values in the samples' order."""
         order, values = zip(
             *((positions, function(block)) for positions, block in self.row_blocks()), strict=True
         )

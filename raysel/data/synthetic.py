@@ -114,8 +114,7 @@ def make_multimodal_classification(
     multilabel: bool = False,
     random_state: int | None = None,
 ) -> tuple[Dataset, BoolArray]:
-    """Make multimodal samples whose class means differ only in the informative features of some
-    modalities.
+    """Make samples whose classes differ in informative features of some modalities only.
 
     A sample is ``sum_r h_r t_r + noise * e``. t_r is drawn for class r in each informative feature,
     with mean 0 and standard deviation 1 over the classes, and is zero in all other features; h is
@@ -130,11 +129,9 @@ def make_multimodal_classification(
         )
     for name, n_planted in informative.items():
         if not 0 <= n_planted <= layout.modalities.get(name, 0):
-            limit = (
-                f"give at most its {layout.modalities[name]} features"
-                if name in layout.modalities
-                else f"the modalities are {', '.join(layout.modalities)}"
-            )
+            limit = f"the modalities are {', '.join(layout.modalities)}"
+            if name in layout.modalities:
+                limit = f"give at most its {layout.modalities[name]} features"
             raise ConfigError(
                 f"informative={{{name!r}: {n_planted}}} does not fit modalities; {limit}."
             )
@@ -144,11 +141,9 @@ def make_multimodal_classification(
         )
     rng = np.random.default_rng(random_state)
     y = rng.permutation(np.arange(n_samples) % n_classes)
-    indicator = (
-        rng.random((n_samples, n_classes)) < 1 / 3
-        if multilabel
-        else y[:, None] == np.arange(n_classes)
-    )
+    indicator = y[:, None] == np.arange(n_classes)
+    if multilabel:
+        indicator = rng.random((n_samples, n_classes)) < 1 / 3
 
     X = np.empty((n_samples, layout.n_features))
     mask = np.zeros(layout.n_features, dtype=bool)
@@ -169,9 +164,7 @@ def make_multimodal_classification(
 
 
 def _block(n_cells: int, height: int, width: int) -> tuple[int, int]:
-    """Rows and columns of the block of ``n_cells`` cells within height x width that is closest
-    to a square.
-    """
+    """Rows and columns of a block of ``n_cells`` within height x width, most like a square."""
     pairs = [(rows, n_cells // rows) for rows in range(1, height + 1) if n_cells % rows == 0]
     fits = [(rows, columns) for rows, columns in pairs if 1 <= columns <= width]
     if not fits:

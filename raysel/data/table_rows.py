@@ -1,6 +1,4 @@
-"""Samples that an estimator gets as they are: rows of an array or a data frame, with numbers in
-place of their cells.
-"""
+"""Rows of an array or a frame that an estimator gets as they are, with numbers for cells."""
 
 from __future__ import annotations
 
@@ -92,8 +90,7 @@ class TableRows:
 
     @property
     def filled(self) -> FloatArray:
-        """Numbers of the samples, but of columns of numbers the values, and their medians in cells
-        without one.
+        """Values of columns of numbers, with medians in empty cells, and numbers of the others.
 
         The places of such cells are whole numbers, another in each row, which tell nothing of the
         column.
@@ -120,9 +117,7 @@ class TableRows:
         return replace(self, rows=self.rows[rows])
 
     def held(self, columns: Sequence[int]) -> Self:
-        """Return the samples with one cell in each of some columns: 0 of numbers, else the first
-        in order.
-        """
+        """Return the samples with one cell in each of some columns: 0, or the first in order."""
         table, numbers = self.table.copy(), np.array(self.numbers)
         for column in columns:
             first = np.full(len(numbers), numbers[:, column].argmin())
@@ -153,17 +148,18 @@ class TableRows:
 def _alike(table: Any) -> Iterator[IntArray]:
     """Yield the places of columns of one type, a bounded number at once."""
     places: dict[Any, list[int]] = {}
-    for place, dtype in enumerate(table.dtypes if hasattr(table, "iloc") else ()):
-        places.setdefault(dtype, []).append(place)
-    for found in places.values() if hasattr(table, "iloc") else [range(table.shape[1])]:
+    if hasattr(table, "iloc"):
+        for place, dtype in enumerate(table.dtypes):
+            places.setdefault(dtype, []).append(place)
+    else:
+        places[None] = [*range(table.shape[1])]
+    for found in places.values():
         for start in range(0, len(found), _WIDTH):
             yield np.array(found[start : start + _WIDTH])
 
 
 def _columns(table: Any, places: IntArray) -> Any:
-    """Return columns of one type as an array, those of a frame that are no plain numbers as a
-    frame.
-    """
+    """Return columns of one type as an array, or as a frame if these are no plain numbers."""
     if not hasattr(table, "iloc"):
         return table[:, places]
     columns = table.iloc[:, places]
@@ -180,9 +176,7 @@ def _each(columns: Any) -> Iterator[Any]:
 
 
 def _are_numbers(block: Any) -> BoolArray:
-    """Mask of the columns whose cells are all finite and the same in 64-bit floats; shape
-    (n_columns,).
-    """
+    """Mask of the columns whose cells are all finite and the same in 64-bit floats."""
     if block.dtype.kind == "f":
         return np.isfinite(block).all(axis=0)
     if block.dtype.itemsize < 8:
@@ -191,9 +185,7 @@ def _are_numbers(block: Any) -> BoolArray:
 
 
 def _places(cells: Any) -> IntArray:
-    """Return the place of each cell among the distinct ones of its column; shape (n_rows,
-    n_columns).
-    """
+    """Return the place of each cell among the distinct ones of its column."""
     if not isinstance(cells, np.ndarray) or cells.dtype.kind not in "biuf":
         places = np.empty(cells.shape, dtype=np.int64)
         for number, column in enumerate(_each(cells)):
@@ -214,28 +206,28 @@ def _places(cells: Any) -> IntArray:
 
 def _places_of_others(column: Sequence[Any]) -> list[int]:
     """Return the place of each cell of a column of any cells among its distinct ones."""
-    keys = column if set(map(type, column)) == {str} else [_key(cell) for cell in column]
+    keys = column
+    if set(map(type, column)) != {str}:
+        keys = [_key(cell) for cell in column]
     place_of = {key: place for place, key in enumerate(sorted(set(keys)))}
     return [place_of[key] for key in keys]
 
 
 def _key(cell: Any) -> tuple[Any, ...]:
-    """Return what tells and sorts a cell: numbers, then others by their type and text, then
-    those without a value.
-    """
+    """Return what tells and sorts a cell: numbers, others by type and text, then empty ones."""
     kind = type(cell).__name__
     if is_empty(cell):
         return (2, kind)
-    return (0, float(cell), kind, cell) if isinstance(cell, int | float) else (1, kind, str(cell))
+    if isinstance(cell, int | float):
+        return (0, float(cell), kind, cell)
+    return (1, kind, str(cell))
 
 
 def is_empty(cell: Any) -> bool:
     """Return whether a cell is None, NaN, or pandas' NA or NaT."""
-    return (
-        cell is None
-        or type(cell).__name__ in ("NAType", "NaTType")
-        or (isinstance(cell, float) and math.isnan(cell))
-    )
+    if isinstance(cell, float):
+        return math.isnan(cell)
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
 
 
 def _without_gaps(block: FloatArray) -> FloatArray:

@@ -155,9 +155,7 @@ def blocks_of(X: Samples) -> tuple[FloatArray, ...]:
 
 
 def parts_of(X: Samples) -> Iterator[tuple[IntArray, slice, FloatArray]]:
-    """Iterate over the tasks, or all samples as the only one: positions of the samples, their
-    columns and values.
-    """
+    """Yield positions, columns and values of each task's samples, or of all as one."""
     if isinstance(X, TaskBlocks):
         yield from X.parts()
     else:
@@ -193,22 +191,18 @@ def constant_features(X: Samples) -> BoolArray:
         return X.summary.constant
     if isinstance(X, TableRows):
         return X.constant
-    return np.concatenate(
-        [
-            (
-                ~(np.fmax.reduce(block, axis=0) > np.fmin.reduce(block, axis=0))
-                if len(block)
-                else np.ones(block.shape[1], dtype=bool)
-            )
-            for block in blocks_of(X)
-        ]
-    )
+    return np.concatenate([_constant_columns(block) for block in blocks_of(X)])
+
+
+def _constant_columns(block: FloatArray) -> BoolArray:
+    if not len(block):
+        return np.ones(block.shape[1], dtype=bool)
+    constant: BoolArray = ~(np.fmax.reduce(block, axis=0) > np.fmin.reduce(block, axis=0))
+    return constant
 
 
 def filled_columns(X: FloatArray, n_categories: Sequence[int]) -> FloatArray:
-    """Replace NaN by the column's median, 0 where it has no value, or by a category more than a
-    column has.
-    """
+    """Replace NaN by the column's median, 0 without values, or by one category more."""
     filled = X.copy()
     for column in np.flatnonzero(np.isnan(X).any(axis=0)).tolist():
         missing = np.isnan(X[:, column])

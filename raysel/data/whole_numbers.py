@@ -1,6 +1,4 @@
-"""Whole numbers that floats cannot hold: labels and groups keep them, and of features it is
-said.
-"""
+"""Whole numbers that floats cannot hold: kept in labels and groups, noted of features."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ _NAMED = 3
 
 
 def whole_numbers(values: Iterable[int]) -> LabelArray:
-    """Return integers as an array of int64, or of text if one does not fit, so that they compare
-    as what they are.
-    """
+    """Return integers as int64, or as text if one does not fit, so that they compare as such."""
     numbers = list(values)
     limits = np.iinfo(np.int64)
     if all(limits.min <= number <= limits.max for number in numbers):
@@ -47,9 +43,7 @@ def are_rounded(values: Iterable[int]) -> bool:
 
 
 def rounded_columns(X: LabelArray) -> list[int]:
-    """Return the columns with integers that are other numbers as floats; X is (n_samples,
-    n_features).
-    """
+    """Return the columns of X, (n_samples, n_features), whose integers differ as floats."""
     if X.dtype not in (np.int64, np.uint64):
         return []
     return [i for i in large_columns(X) if are_rounded(np.unique(X[:, i]).tolist())]
@@ -66,7 +60,5 @@ def beyond_floats(rounded: Collection[str]) -> tuple[str, ...]:
 
 
 def other_notes(notes: Iterable[str]) -> list[str]:
-    """Return the notes of a reader without those on such columns, which are remarks on the data,
-    too.
-    """
+    """Return a reader's notes without those on such columns, which are remarks on data too."""
     return [note for note in notes if BEYOND_FLOATS not in note]

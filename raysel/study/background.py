@@ -1,6 +1,4 @@
-"""Mean sample of a study's data and chosen background, kept in its directory: pictures need no
-data file.
-"""
+"""Mean sample and chosen background of a study, kept in its directory: pictures need no data."""
 
 from __future__ import annotations
 
@@ -21,6 +19,12 @@ from raysel.data.layouts import Layout
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.task_blocks import blocks_of
 from raysel.tracking.directory import read_floats
+
+#: Weights of red, green and blue in the grey value of a pixel: ITU-R BT.601.
+_LUMINANCE = np.array([0.299, 0.587, 0.114])
+_KINDS = (
+    "The background is a .npy array, a .png image, or a NIfTI volume (.nii, .nii.gz) for volumes."
+)
 
 
 def write_mean_sample(dataset: Dataset, path: str | Path) -> None:
@@ -50,13 +54,6 @@ def read_image(path: str | Path, n_features: int) -> FloatArray | None:
     except (OSError, ValueError, EOFError):
         return None
     return values if np.isfinite(values).all() else None
-
-
-#: Weights of red, green and blue in the grey value of a pixel: ITU-R BT.601.
-_LUMINANCE = np.array([0.299, 0.587, 0.114])
-_KINDS = (
-    "The background is a .npy array, a .png image, or a NIfTI volume (.nii, .nii.gz) for volumes."
-)
 
 
 def read_background(path: str | Path, layout: Layout) -> FloatArray:

@@ -53,9 +53,7 @@ class Problems:
 
     @contextmanager
     def collect(self) -> Iterator[None]:
-        """Keep a ConfigError or DataError of the context instead of raising it; the context ends
-        there.
-        """
+        """Keep a ConfigError or DataError, which ends the context, instead of raising it."""
         try:
             yield
         except (ConfigError, DataError) as error:
@@ -74,9 +72,7 @@ class Problems:
 
 
 def check_method(config: StudyConfig, can: Capabilities) -> None:
-    """Check the search and the evaluation against the capabilities of the method, without the
-    data.
-    """
+    """Check search and evaluation against the capabilities of the method, without the data."""
     name, search, judge = config.solver.class_name, config.search, config.evaluation.estimator_name
     warn_of_name_clash(name)
     if search.learns:
@@ -125,7 +121,9 @@ def imported_code(config: StudyConfig) -> list[tuple[str, str]]:
 
     They are imported only if the user gives them, not if only a study's directory does.
     """
-    names = [("solver.name", config.solver.name)] if imports_code(config.solver.name) else []
+    names = []
+    if imports_code(config.solver.name):
+        names.append(("solver.name", config.solver.name))
     if is_imported(config.evaluation.estimator_name):
         names.append(("evaluation.estimator", config.evaluation.estimator_name))
     if is_imported(config.search.method, SAMPLERS):
@@ -164,12 +162,10 @@ def check_judge(judge: str, name: str, ranks: bool, predicts: bool) -> None:
             f"evaluation.estimator native: {name} does not predict; use knn or linear_svm."
         )
     if judge != NATIVE and not ranks:
-        more = (
-            ", or let it rank by solver.importance permutation" if "." in name and predicts else ""
-        )
-        raise ConfigError(
-            f"evaluation.estimator {judge}: {name} does not rank features; use native{more}."
-        )
+        mend = "use native"
+        if "." in name and predicts:
+            mend += ", or let it rank by solver.importance permutation"
+        raise ConfigError(f"evaluation.estimator {judge}: {name} does not rank features; {mend}.")
 
 
 def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None:
@@ -214,9 +210,7 @@ def one_label_only(name: str) -> ConfigError:
 
 
 def refuse_importance(key: str) -> None:
-    """Refuse permutation importance, whose folds are of single samples, where a key keeps
-    samples together.
-    """
+    """Refuse permutation importance where a key keeps samples together, which its folds do not."""
     raise ConfigError(
         f"permutation importance is measured on folds of single samples, and {key} keeps samples"
         " together, of which a model would be rewarded for what it learns by heart; take a method"
@@ -374,9 +368,7 @@ def check_parameters(
     solvers: Iterable[tuple[str, Estimator]],
     preparation: Preparation | None = None,
 ) -> None:
-    """Check the parameters of a method against the number and the arrangement of the features,
-    as prepared.
-    """
+    """Check the parameters of a method against number and arrangement of the prepared features."""
     n_columns = dataset.n_features if preparation is None else len(preparation.origin_)
     for name, solver in solvers:
         try:

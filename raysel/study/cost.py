@@ -330,9 +330,7 @@ def _stopwatch() -> Callable[[], float]:
 
 
 def _restart_peak() -> int | None:
-    """Restart the measurement of this process's peak memory and return its memory; None where
-    that is not allowed.
-    """
+    """Restart the measurement of peak memory, and return the memory; None where that is refused."""
     with suppress(OSError, AttributeError):  # not the GNU C library
         # Freed memory that the process keeps would be taken again without a trace.
         ctypes.CDLL(None).malloc_trim(0)

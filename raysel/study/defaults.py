@@ -1,6 +1,4 @@
-"""Defaults of what scores a study, by layout and target, where its configuration names no
-estimator or no metric.
-"""
+"""Estimator and metric, by layout and target, of studies whose configuration names none."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ def with_defaults(config: StudyConfig, dataset: Dataset) -> StudyConfig:
 
 
 def _estimator(config: StudyConfig, dataset: Dataset) -> str:
-    """Return the estimator of a study that names none: the method itself where no number of
-    features is given.
-    """
+    """Return the estimator of a study that names none: itself if no n_features are given."""
     if not config.evaluation.n_features:
         return NATIVE
     chosen = default_estimator(dataset)

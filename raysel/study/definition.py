@@ -137,7 +137,7 @@ class Study:
         config, dataset, can = self.config, self.dataset, self.capabilities
         check_method(config, can)
         preparation = self.preparation()
-        tried_out = None if preparation is None else tried_preparation(preparation, dataset)
+        tried_out = preparation and tried_preparation(preparation, dataset)
         check_data(config, dataset, can)
         problems, study = Problems(), self
         with problems.collect():
@@ -242,7 +242,9 @@ class Study:
     def block_numbers(self) -> IntArray | None:
         """Block of consecutive rows of each sample, by ``cv.blocks``; None without it."""
         blocks = blocks_of(self.config, self.dataset)
-        return None if blocks is None else blocks.numbers(self.dataset.n_samples)
+        if blocks is None:
+            return None
+        return blocks.numbers(self.dataset.n_samples)
 
     @property
     def kept_whole(self) -> LabelArray | None:
@@ -257,7 +259,10 @@ class Study:
     @cached_property
     def training_sets(self) -> list[tuple[OuterFold, int]]:
         """Inner training sets, each as its outer fold and the number of its inner fold."""
-        return [(fold, i) for fold in self.plan.folds for i in range(len(fold.inner))]
+        sets: list[tuple[OuterFold, int]] = []
+        for fold in self.plan.folds:
+            sets += [(fold, number) for number in range(len(fold.inner))]
+        return sets
 
     @property
     def extreme_training_sets(self) -> tuple[IntArray, IntArray]:
@@ -279,10 +284,13 @@ class Study:
         Without a ``random_state`` it has the study's seed: a class may refuse None, which would
         also draw from NumPy's global generator.
         """
-        random_state = self.config.seed if random_state is None else random_state
+        if random_state is None:
+            random_state = self.config.seed
         if self.template is not None:
             return self.template.solver(params, random_state)
-        loss = self.config.evaluation.metric if self.config.solver.importance and ranked else None
+        loss = None
+        if self.config.solver.importance and ranked:
+            loss = self.config.evaluation.metric
         return build_solver(
             self.config.solver.name, self.dataset.layout, params, random_state, loss
         )

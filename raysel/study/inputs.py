@@ -1,6 +1,4 @@
-"""Data, folds and configurations of a study, as its configuration names them or a caller gives
-them in memory.
-"""
+"""Data, folds and configurations of a study, from its configuration or given in memory."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Preparation of a study's columns, made of its configuration and tried out before anything is
-computed.
-"""
+"""Preparation of a study's columns, made as its configuration says and tried out beforehand."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -26,12 +25,12 @@ from raysel.evaluation.plan import NestedPlan
 
 #: Number of samples of each class, or in all of several labels, that a preparation is tried out on.
 _TRIED = 25
+#: What fills empty cells.
+_IMPUTE = "{impute: median}"
 
 
 def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
-    """Return the unfitted preparation of ``dataset.prepare``, of each task its own; None without
-    steps.
-    """
+    """Return the unfitted preparation of ``dataset.prepare``, for each task its own, or None."""
     sections: dict[str, DatasetConfig | TaskConfig] = {
         task.name: task for task in config.dataset.tasks or ()
     }
@@ -62,29 +61,22 @@ def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
             block for _, part, block in parts_of(dataset.excerpt.X) if part.start == columns.start
         )
         if made[task] is None and dataset.unprepared and (texts or np.isnan(block).any()):
-            what, mend = (
-                (f"column '{min(texts)}' holds text", "encode")
-                if texts
-                else ("cells have no value", _IMPUTE)
-            )
+            what, mend = "cells have no value", _IMPUTE
+            if texts:
+                what, mend = f"column '{min(texts)}' holds text", "encode"
             where = f"{dataset.name}, task {task}" if task else dataset.name
             raise DataError(f"{where}: {what}; set dataset.prepare: [{mend}].")
     if "" in made:
         return made[""]
-    return (
-        TaskPreparation(made, dataset.layout.parameters()["tasks"]) if any(made.values()) else None
-    )
-
-
-_IMPUTE = "{impute: median}"
+    if not any(made.values()):
+        return None
+    return TaskPreparation(made, dataset.layout.parameters()["tasks"])
 
 
 def prepared_parts(
     preparation: Preparation, dataset: Dataset
 ) -> Iterator[tuple[Preparation, IntArray, FloatArray]]:
-    """Yield the preparation of each task that has one with its samples: their positions and
-    values.
-    """
+    """Yield the preparation of each task that has one, and positions and values of its samples."""
     own: list[Preparation | None] = [preparation]
     if isinstance(preparation, TaskPreparation):
         own = list(preparation.preparations.values())
@@ -94,9 +86,7 @@ def prepared_parts(
 
 
 def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation:
-    """Fit a preparation to some samples, and refuse one that leaves gaps, mixes columns, or
-    cannot be stored.
-    """
+    """Fit a preparation to some samples; refuse one with gaps, or that cannot be stored."""
     for part, rows, X in prepared_parts(preparation, dataset):
         for name, transformer, _, beside in part.steps:
             if isinstance(transformer, SiteHarmoniser) and np.isnan(X[:, beside]).any():
@@ -108,15 +98,13 @@ def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation
         y = dataset.y[rows]
         few = target_of(y).few(y, _TRIED)
         for _, transformer, _, beside in part.steps:
-            if isinstance(
-                transformer, SiteHarmoniser
-            ):  # needs two samples of each site, of which few may hold one
-                _, site, counts = np.unique(
-                    X[:, beside[0]], return_inverse=True, return_counts=True
-                )
-                few = (
-                    np.flatnonzero(counts[site] > 1) if counts.max() > 1 else few
-                )  # `check_sites` names the others
+            if isinstance(transformer, SiteHarmoniser):
+                # It needs two samples of each site, of which few may hold one; `check_sites` names
+                # the others.
+                sites = X[:, beside[0]]
+                _, site, counts = np.unique(sites, return_inverse=True, return_counts=True)
+                if counts.max() > 1:
+                    few = np.flatnonzero(counts[site] > 1)
         tried = X[few]
         # Each column that lacks values somewhere lacks one here, for its gaps must be filled
         # whatever the rows.
@@ -143,11 +131,10 @@ def check_sites(preparation: Preparation, dataset: Dataset, plan: NestedPlan) ->
                 continue
             column, values = part.feature_names[beside[0]], np.full(dataset.n_samples, np.nan)
             values[rows] = X[:, beside[0]]
-            sites = np.unique(values[rows])
+            trains = [train for train, _ in plan.training_sets()]
             counts = (
                 (int((values[train] == one).sum()), one)
-                for train, _ in plan.training_sets()
-                for one in sites
+                for train, one in product(trains, np.unique(values[rows]))
             )
             fewest, site = min(counts, default=(2, 0.0))
             if fewest < 2:

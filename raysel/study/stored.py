@@ -65,9 +65,8 @@ class StoredStudy:
         for record in records:
             status = "killed"
             if isinstance(record, StudyRecord):
-                mixed += (
-                    _moved(study.versions, record.versions) if study and (trials or paths) else ()
-                )
+                former = study if trials or paths else None
+                mixed += _moved(former.versions, record.versions) if former else ()
                 study = record
             elif study is None:
                 break
@@ -125,9 +124,7 @@ class StoredStudy:
 
     @property
     def has_lost(self) -> bool:
-        """Whether trials failed for no fault of their own, so that they run again where the
-        study is resumed.
-        """
+        """Whether trials failed for no fault of their own, so that they run again when resumed."""
         return any(map(was_lost, self.trials)) or any(map(was_lost, self.paths))
 
     def is_of(self, study: Study) -> bool:
@@ -136,8 +133,7 @@ class StoredStudy:
         return before == (study.config.hash, study.dataset.content_hash)
 
     def check(self, study: Study, now: StudyRecord) -> None:
-        """Check that the study can be resumed: its results so far must be valid for the study as it
-        is now.
+        """Check that the study can be resumed: that its results so far are valid for it now.
 
         A larger grid or more random samples are allowed, and so is a change of code that cannot
         change a number.
@@ -147,9 +143,7 @@ class StoredStudy:
         )
 
     def check_finished(self, study: Study, now: StudyRecord) -> None:
-        """Check that something can be computed of the finished study; by other versions it may
-        be.
-        """
+        """Check that something can be computed of the finished study, also by other versions."""
         self._refuse([*self._changes(study, now)])
 
     def _changes(self, study: Study, now: StudyRecord) -> Iterator[str]:
@@ -186,7 +180,7 @@ class StoredStudy:
             return
         there = {configuration.id for configuration in study.configurations}
         tried = {record.id.rpartition("-")[2] for record in self.trials}
-        tried |= {id_ for record in self.paths for id_ in record.fits}
+        tried = tried.union(*(record.fits for record in self.paths))
         if missing := len(tried - there):
             yield (
                 f"solver.space or search.num_samples: {missing} of the configurations that were"
@@ -207,9 +201,7 @@ def _run_again(
 
 
 def _moved(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence if a study was resumed where processor or BLAS are others; earlier
-    versions recorded none.
-    """
+    """Yield a sentence if a study was resumed where processor or BLAS are others."""
     known = [name for name in MACHINE if name in before and name in now]
     changes = [
         f"{name} {before[name]} -> {now[name]}" for name in known if before[name] != now[name]

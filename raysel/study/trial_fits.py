@@ -396,8 +396,7 @@ def _metrics_by_response(config: StudyConfig, *responses: str) -> list[tuple[str
 def _check_outputs(
     config: StudyConfig, solvers: Sequence[tuple[str, Estimator]], several: bool
 ) -> None:
-    """Check that what classifies has the outputs that the metrics take; nearest neighbours have
-    all.
+    """Check that what classifies has the outputs that the metrics take, as neighbours have.
 
     The samples of `several` tasks are classified by the method itself alone.
     """

@@ -130,7 +130,7 @@ def test_a_study_keeps_its_background_and_the_numbers_do_not_depend_on_it(tmp_pa
     raw["solver"] = {"name": "variance"}
     result = run_offline(raw, tmp_path / "study")
     (tmp_path / "bg.npy").unlink()
-    image, what = read_background_image(result)
+    image, what = read_background_image(result.facts)
     np.testing.assert_array_equal(image.ravel(), np.arange(64.0))
     assert what == "image bg.npy"
     assert read_image(result.directory.mean_sample, 64) is not None

@@ -1,6 +1,4 @@
-"""Files of named arrays: NumPy's without unpickling and after checks of what they claim,
-MATLAB's and HDF5.
-"""
+"""Files of named arrays: NumPy's, checked and never unpickled, MATLAB's and HDF5."""
 
 from __future__ import annotations
 
@@ -34,6 +32,15 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 #: Suffixes of the files that `open_arrays` opens.
 ARRAY_SUFFIXES = tuple(_KINDS)
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+#: Members of an archive, as many as the format had at first.
+_MOST_MEMBERS = 2**16 - 1
+#: Bytes for each compressed byte: deflate reaches 1032. A member's own header has 30 bytes and its
+#: name.
+_COMPRESSION, _LOCAL_HEADER = 1100, 30
 
 
 @contextmanager
@@ -64,17 +71,6 @@ def _is_hdf5(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(520)
     return start.startswith((_SIGNATURE, b"MATLAB 7.3")) or start[512:] == _SIGNATURE
-
-
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
-#: Members of an archive, as many as the format had at first.
-_MOST_MEMBERS = 2**16 - 1
-#: Bytes for each compressed byte: deflate reaches 1032. A member's own header has 30 bytes and its
-#: name.
-_COMPRESSION, _LOCAL_HEADER = 1100, 30
 
 
 @contextmanager
@@ -209,9 +205,7 @@ def _unpickled(error: ValueError, what: str) -> Exception:
 
 
 def _checked_text(values: Any) -> Any:
-    """Return the values; raise ValueError for text with invalid code points, which Python cannot
-    write.
-    """
+    """Return the values; ValueError for text with code points that are none."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "U":
         points = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("=")).view(np.uint32)
         if np.any((points > 0x10FFFF) | (points >= 0xD800) & (points < 0xE000)):

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
-from raysel.core.printing import listed, short
+from raysel.core.printing import by_number, listed, short
 from raysel.data.formats.recognition import (
     counted_texts,
     decoded,
@@ -72,9 +72,8 @@ def _plain_text(values: Any) -> Any:
 def tensor(column: Any) -> LabelArray:
     """Return a column of fixed-shape tensors as an array."""
     # `save_dataset` writes one chunk, which combine_chunks would copy.
-    array: LabelArray = (
-        column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    ).to_numpy_ndarray()
+    values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    array: LabelArray = values.to_numpy_ndarray()
     return array
 
 
@@ -86,9 +85,7 @@ def features(
     *,
     unprepared: bool = False,
 ) -> tuple[FloatArray, dict[str, tuple[str, ...]]]:
-    """Return columns as one array of numbers; of unprepared ones with NaN, and with the texts of
-    categories by name.
-    """
+    """Return columns as one array of numbers; unprepared ones with NaN and texts of categories."""
     known, kinds = table.schema.names, table.schema.types  # which make lists at each access
     names = [known[i] for i in positions]
     texts = [i for i in positions if not (is_number(kinds[i]) or pa.types.is_null(kinds[i]))]
@@ -109,9 +106,7 @@ def features(
 
 
 def _is_whole(kind: Any) -> bool:
-    """Return whether values are decimal numbers without fractions, as integers of more than 64
-    bits are.
-    """
+    """Return whether values are decimals without fractions, as integers above 64 bits are."""
     return pa.types.is_decimal(kind) and bool(kind.scale == 0)
 
 
@@ -128,9 +123,7 @@ def rounded_features(table: Any, positions: Sequence[int], X: FloatArray) -> tup
 
 
 def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return the position of each cell's text among the different ones in alphabetical order,
-    and these.
-    """
+    """Return each cell's position among the different texts in alphabetical order, and these."""
     texts, cells = numbered_texts(column)
     different = tuple(sorted(text for text in texts if text is not None))
     n_present = len(column) - column.null_count
@@ -156,8 +149,7 @@ def _but(odd: str) -> str:
 
 
 def text_among_numbers(columns: Iterable[tuple[str, Iterable[object]]]) -> str:
-    """Name the first column of numbers with cells that are none, and say what to do; empty if there
-    is none.
+    """Name the first column of numbers with cells that are none, and what to do; empty without.
 
     `columns` yields names and cells of columns.
     """
@@ -221,7 +213,7 @@ def _not_numeric(
     column = table.column(positions[0])
     if column.null_count == len(column):
         return DataError(f"{source}: column '{names[0]}' holds no values; leave it out by drop.")
-    others = f" So do others: {listed(names[1:], 5)}." if len(names) > 1 else ""
+    further = listed(names[1:], 5)
     row = pc.index(column.is_valid(), True).as_py()
     if is_text(column.type):
         texts, cells = numbered_texts(column)
@@ -230,7 +222,7 @@ def _not_numeric(
                 f"{source}: column '{names[0]}' is the label in other words; leave it out by drop."
             )
         if odd := odd_cells(counted_texts(column), len(column)):
-            more = f" Look at others too: {listed(names[1:], 5)}." if len(names) > 1 else ""
+            more = by_number(len(names), "", f" Look at others too: {further}.")
             return DataError(f"{source}: column '{names[0]}' {_but(odd)}{more}")
         told = [text is not None and not reads_as_number(text) for text in texts]
         if any(told):  # all may be numbers stored as text
@@ -239,7 +231,8 @@ def _not_numeric(
     return DataError(
         f"{source}: column '{names[0]}' holds {shown} in row {row} {_COUNTED}, which is not a"
         " number; name the column by label if it holds the classes, leave it out by drop, or let a"
-        f" study encode it, by dataset.prepare: [encode].{others}"
+        " study encode it, by dataset.prepare: [encode]."
+        f"{by_number(len(names), '', f' So do others: {further}.')}"
     )
 
 
@@ -251,7 +244,8 @@ def _without_values(X: FloatArray, names: Sequence[str], source: str) -> DataErr
     n_rows = int(missing.any(axis=1).sum())
     worst = sorted(columns.tolist(), key=lambda i: -counts[i])[:3]
     most = ", ".join(f"'{names[i]}' ({counts[i]} of {len(X)})" for i in worst)
-    what = "1 value is missing" if counts.sum() == 1 else f"{counts.sum()} values are missing"
+    n = int(counts.sum())
+    what = by_number(n, "1 value is missing", f"{n} values are missing")
     where = f"rows with missing values: {n_rows}; columns: {len(columns)}, most in {most}"
     return DataError(
         f"{source}: {what} (empty, NA, NaN or ?), the first in row {row} {_COUNTED}, column"

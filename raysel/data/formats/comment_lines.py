@@ -28,9 +28,7 @@ class Lines(NamedTuple):
 
 
 def without_comments(text: bytes) -> Lines:
-    """Leave out the lines that begin with a mark of comments: those above the rows, and among
-    them if few do.
-    """
+    """Leave out comment lines: those above the rows, and among them if few begin so."""
     start = end = n_above = 0
     last = b""
     while comment := _ABOVE.match(text, _BLANK.match(text, end).end()):  # type: ignore[union-attr]

@@ -1,6 +1,4 @@
-"""Content of text files that may be compressed in a way that pandas reads: gzip, bzip2, xz,
-Zstandard, zip and tar.
-"""
+"""Content of text files, plain or compressed by gzip, bzip2, xz, Zstandard, zip or tar."""
 
 from __future__ import annotations
 
@@ -37,9 +35,7 @@ COMPRESSED = (*_STREAMS, *_ARCHIVES)
 
 
 def data_suffix(path: str | PurePath) -> str:
-    """Return the suffix of a data file in lower case; that of the text in a compressed one, e.g.
-    .csv of x.csv.gz.
-    """
+    """Return the suffix of a data file in lower case, e.g. .csv of x.CSV and of x.csv.gz."""
     given, inner = PurePath(path), _unpacked(path)
     suffix = inner.suffix.lower()
     if inner == given or suffix in _TEXT:
@@ -56,9 +52,10 @@ def data_stem(path: str | PurePath) -> str:
 def _unpacked(path: str | PurePath) -> PurePath:
     """Name of a file without the suffixes of its compression."""
     name = PurePath(path)
-    if name.suffix.lower() in _STREAMS:
-        name = name.with_suffix("")
-    return name.with_suffix("") if name.suffix.lower() in _ARCHIVES else name
+    for suffixes in (_STREAMS, _ARCHIVES):
+        if name.suffix.lower() in suffixes:
+            name = name.with_suffix("")
+    return name
 
 
 def text_content(path: Path) -> bytes:

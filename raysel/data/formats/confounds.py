@@ -1,6 +1,4 @@
-"""Confounds and sites beside the features of a source: columns of its table, its arrays, or a
-table of their own.
-"""
+"""Confounds and sites beside features: columns of the table, arrays, or another table."""
 
 from __future__ import annotations
 
@@ -20,18 +18,16 @@ from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
 
 
 def confounds_of_table(table: Any, options: ReadOptions, source: str) -> Confounds | None:
-    """Return the columns of an Arrow table that are named as confounds; None if none is asked
-    for.
-    """
+    """Return the columns of an Arrow table named as confounds; None if none is asked for."""
     if not options.confounds:
         return None
     names: list[str] = table.column_names
-    apart = {options.label, options.groups}
+    apart = {options.groups: "groups", options.label: "label"}
     for pattern in options.confounds:
         if pattern in apart:
             raise DataError(
-                f"confounds: {pattern} is the column of the"
-                f" {'label' if pattern == options.label else 'groups'} of {source}; name another."
+                f"confounds: {pattern} is the column of the {apart[pattern]} of {source}; name"
+                " another."
             )
         if not matching([pattern], names):
             raise DataError(
@@ -56,9 +52,7 @@ def confounds_of_arrays(
 
 
 def beside(options: ReadOptions, n_samples: int, source: str) -> Confounds | None:
-    """Return the confounds of the table beside a source, whose rows are in the order of the
-    samples.
-    """
+    """Return the confounds of the table beside a source, with a row for each sample."""
     table = _table(options, source)
     if table.num_rows != n_samples:
         raise DataError(
@@ -69,9 +63,7 @@ def beside(options: ReadOptions, n_samples: int, source: str) -> Confounds | Non
 
 
 def beside_files(options: ReadOptions, files: Sequence[str], source: str) -> Confounds | None:
-    """Return the confounds of the table beside a folder, of which a column holds the path of
-    each file in it.
-    """
+    """Return the confounds of the table beside a folder, which names the path of each file."""
     table, place = _table(options, source), str(_place(options))
     for name in table.column_names:
         if is_text(table.schema.field(name).type):
@@ -101,9 +93,9 @@ def _table(options: ReadOptions, source: str) -> Any:
 def _place(options: ReadOptions) -> Path | None:
     """The table, or the file of labels if it is a table."""
     labels = options.labels
-    return options.table or (
-        labels if labels is not None and data_suffix(labels) in TABLE_SUFFIXES else None
-    )
+    if options.table is None and labels is not None and data_suffix(labels) in TABLE_SUFFIXES:
+        return labels
+    return options.table
 
 
 def _joined(columns: Mapping[str, LabelArray], n_samples: int, source: str) -> Confounds:

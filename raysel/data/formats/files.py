@@ -14,7 +14,7 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
-from raysel.core.printing import listed
+from raysel.core.printing import by_number, listed
 from raysel.core.storage.location import as_uri
 from raysel.core.storage.transfer import fetch_data
 from raysel.data.layouts import Layout
@@ -113,9 +113,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, eq=False)
 class Confounds:
-    """Columns beside the features of samples that are no features: what a study takes out, such
-    as age or site.
-    """
+    """Columns beside the features that a study takes out, such as age or site."""
 
     #: Values, NaN in cells without one, of categories their positions; shape (n_samples,
     #: n_confounds).
@@ -130,9 +128,7 @@ class Confounds:
 
 
 def matching(patterns: Iterable[str], names: Sequence[str]) -> list[int]:
-    """Return the positions of names that are given, or that a pattern of ``*``, ``?`` and
-    ``[...]`` fits, in order.
-    """
+    """Return the positions of names that are given, or fit a pattern as ``*_id``, in order."""
     places = {name: place for place, name in enumerate(names)}
     found: set[int] = set()
     for pattern in patterns:
@@ -203,9 +199,7 @@ class RawData:
 
 
 def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool = False) -> Path:
-    """Find a data file relative to the working directory or else to the folder ``$RAYSEL_DATA``,
-    or fetch it.
-    """
+    """Find a data file from the working directory or else ``$RAYSEL_DATA``, or fetch it."""
     if uri := as_uri(path):
         return fetch_data(uri, folder=folder)
     relative = at_home(path)
@@ -217,21 +211,16 @@ def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool =
         if is_file(candidate, folder=folder):
             return candidate
     tried = " and ".join(map(str, candidates))
-    hint = (
-        ""
-        if store or relative.is_absolute()
-        else "; $RAYSEL_DATA, the second folder to look in, is not set"
-    )
+    if not store and not relative.is_absolute():
+        tried += "; $RAYSEL_DATA, the second folder to look in, is not set"
     recipe = _RECIPES.get(relative.name, "")
     raise DataError(
-        f"there is no data file {path}. Looked at {tried}{hint}. {expected}\n{recipe}".rstrip()
+        f"there is no data file {path}. Looked at {tried}. {expected}\n{recipe}".rstrip()
     )
 
 
 def at_home(path: str | Path) -> Path:
-    """Replace a leading ~ or ~user by the home folder; a path of an unknown user remains as it
-    is.
-    """
+    """Replace a leading ~ or ~user by the home folder, but not one of an unknown user."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -239,9 +228,7 @@ def at_home(path: str | Path) -> Path:
 
 
 def is_file(path: Path, *, folder: bool = False) -> bool:
-    """Return whether a path is that of a file, or of a folder; False also for names that no file
-    can have.
-    """
+    """Return whether a path is that of a file, or of a folder; no error for impossible names."""
     try:
         return path.is_file() or (folder and path.is_dir())
     except OSError:  # the name is too long, or a folder may not be entered
@@ -281,15 +268,11 @@ def missing(
 
 def without_label(rows: list[int], n_samples: int) -> str:
     """Return the note on samples that are left out because they have no label."""
-    where = (
-        f"row {rows[0]}"
-        if len(rows) == 1
-        else f"rows {', '.join(map(str, rows[:3]))}{', ...' * (len(rows) > 3)}"
-    )
-    are, their = ("is", "its") if len(rows) == 1 else ("are", "their")
+    n = len(rows)
     return (
-        f"{len(rows)} of {n_samples} samples {are} left out, as {their} label is missing: {where}"
-        " (counted from 0)"
+        f"{n} of {n_samples} samples {by_number(n, 'is', 'are')} left out, as"
+        f" {by_number(n, 'its', 'their')} label is missing: {by_number(n, 'row', 'rows')}"
+        f" {listed(rows, 3, ', ...')} (counted from 0)"
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,19 +121,29 @@ def read_image_folder(path: Path, options: ReadOptions) -> RawData:
         raise DataError(
             f"{error.filename or path} cannot be read: {error.strerror or error}."
         ) from error
-    every = [file for files in images.values() for file in files]
+    every = [*chain.from_iterable(images.values())]
     X, notes = _stacked(path, every)
     if ignored:
         notes.append(f"files that are hidden or no images are not read: {listed(ignored, _SHOWN)}")
-    decimal = all(
-        name.isdecimal() and name.isascii() and str(int(name)) == name and len(name) < 10
-        for name in images
-    )
-    classes = [int(name) for name in images] if decimal else list(images)
+    classes = np.array(list(images))
+    if all(map(_is_whole_number, images)):
+        classes = np.array(list(map(int, images)))
     y = np.repeat(classes, [len(files) for files in images.values()])
-    paths = [file.relative_to(path).as_posix() for file in every]
-    confounds = beside_files(options, paths, str(path)) if options.confounds else None
+    confounds = None
+    if options.confounds:
+        paths = [file.relative_to(path).as_posix() for file in every]
+        confounds = beside_files(options, paths, str(path))
     return RawData(X=X, y=y, notes=tuple(notes), confounds=confounds)
+
+
+def _in_colour(image: LabelArray) -> LabelArray:
+    if image.ndim == 3:
+        return image
+    return np.repeat(image[..., None], 3, axis=2)
+
+
+def _is_whole_number(name: str) -> bool:
+    return bool(re.fullmatch(r"0|[1-9][0-9]{,8}", name))
 
 
 def _list_images(path: Path) -> tuple[dict[str, list[Path]], list[str]]:
@@ -203,12 +215,7 @@ def _stacked(path: Path, files: Sequence[Path]) -> tuple[LabelArray, list[str]]:
     in_colour = sum(image.ndim == 3 for image in images)
     notes = []
     if coloured is not None:
-        X = np.stack(
-            [
-                image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
-                for image in images
-            ]
-        )
+        X = np.stack([*map(_in_colour, images)])
         notes.append(
             f"the images are in colour, e.g. {coloured.name}: samples of order 3, (height,"
             " width, 3)"

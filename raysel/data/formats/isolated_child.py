@@ -31,6 +31,17 @@ _OTHER = 2**28
 _IDLE = 5
 #: Least bytes at which each number is counted: samples are used in double precision.
 _NUMBER = 8
+#: Bytes of an array for each stored byte: compression by deflate reaches 1032.
+_COMPRESSION = 1100
+_SMALL = 2**24
+#: MATLAB's own groups, which hold the content of cell arrays and objects.
+_OF_MATLAB = ("#refs#", "#subsystem#")
+_CELLS = "is a cell array or a struct; save it as a matrix of numbers"
+#: Memory that a column takes besides its values, measured with tables of 100,000 columns, and a
+#: row, as its label.
+_COLUMN, _ROW = 24 * 2**10, 24
+#: Bytes that a file may allocate and still count as memory-mapped: its schema and dictionaries.
+_MAPPED = 2**20
 
 
 class RefusedError(Exception):
@@ -52,13 +63,6 @@ def _check_bytes(claimed: int, what: str, limit: int) -> None:
 
 
 # Arrays of HDF5 files, and of MATLAB files of version 7.3
-
-#: Bytes of an array for each stored byte: compression by deflate reaches 1032.
-_COMPRESSION = 1100
-_SMALL = 2**24
-#: MATLAB's own groups, which hold the content of cell arrays and objects.
-_OF_MATLAB = ("#refs#", "#subsystem#")
-_CELLS = "is a cell array or a struct; save it as a matrix of numbers"
 
 
 def read_hdf5(path: str, limit: int, name: str | None) -> dict[str, Any] | np.ndarray:
@@ -92,9 +96,7 @@ def hdf5_names(file: Any) -> list[str]:
 
 
 def hdf5_array(file: Any, name: str, limit: int) -> np.ndarray:
-    """Read an array as `scipy.io.loadmat` returns it from a file of version 7, or as h5py does
-    if not by MATLAB.
-    """
+    """Read an array as `scipy.io.loadmat` does from version 7, or as h5py does if not MATLAB's."""
     import h5py  # noqa: PLC0415
 
     link = file.get(name, getlink=True)
@@ -158,9 +160,7 @@ def _hdf5_values(dataset: Any, name: str, limit: int) -> np.ndarray:
 
 
 def _sparse_columns(group: Any, name: str, limit: int) -> np.ndarray:
-    """Array from MATLAB's compressed columns: ``data[jc[j]:jc[j + 1]]`` stand in column j, in
-    the rows of ``ir``.
-    """
+    """Array from MATLAB's columns: ``data[jc[j]:jc[j + 1]]`` of column j are in rows of ``ir``."""
     starts = _hdf5_values(group["jc"], "jc", limit).astype(np.int64).ravel()
     data, rows = (
         _hdf5_values(group[key], key, limit).ravel() if key in group else np.empty(0)
@@ -233,12 +233,6 @@ def _dense(matrix: Any, name: str, limit: int) -> np.ndarray:
 
 
 # Parquet and Arrow files
-
-#: Memory that a column takes besides its values, measured with tables of 100,000 columns, and a
-#: row, as its label.
-_COLUMN, _ROW = 24 * 2**10, 24
-#: Bytes that a file may allocate and still count as memory-mapped: its schema and dictionaries.
-_MAPPED = 2**20
 
 
 def write_table(path: str, limit: int) -> dict[str, Any]:
@@ -320,7 +314,7 @@ def _stream(schema: Any) -> Any:
     """Announce a stream of batches, and open it."""
     import pyarrow as pa  # noqa: PLC0415
 
-    sys.stdout.buffer.write(json.dumps({"stream": True}).encode() + b"\n")
+    _write_line({"stream": True})
     return pa.ipc.new_stream(sys.stdout.buffer, schema)
 
 
@@ -359,7 +353,9 @@ def _width(kind: Any) -> int:
 
     if isinstance(kind, pa.BaseExtensionType):
         return _width(kind.storage_type)
-    return kind.list_size * _width(kind.value_type) if pa.types.is_fixed_size_list(kind) else 1
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * _width(kind.value_type)
+    return 1
 
 
 # Requests and answers
@@ -416,15 +412,16 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks ends this one
     while select.select([sys.stdin], [], [], _IDLE)[0] and (line := sys.stdin.readline()):
         answer = _answer(**json.loads(line))
-        header = (
-            {"dtype": answer.dtype.str, "shape": answer.shape}
-            if isinstance(answer, np.ndarray)
-            else answer
-        )
-        sys.stdout.buffer.write(json.dumps(header).encode() + b"\n")
         if isinstance(answer, np.ndarray):
+            _write_line({"dtype": answer.dtype.str, "shape": answer.shape})
             sys.stdout.buffer.write(answer.reshape(-1).view(np.uint8).data)
+        else:
+            _write_line(answer)
         sys.stdout.buffer.flush()
+
+
+def _write_line(answer: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
 
 
 if __name__ == "__main__":

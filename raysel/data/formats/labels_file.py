@@ -1,6 +1,4 @@
-"""Labels in a file of their own, beside the file of the samples: an array, or a column of a text
-table.
-"""
+"""Labels in a file beside that of the samples: an array, or a column of a text table."""
 
 from __future__ import annotations
 
@@ -57,11 +55,7 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
                 refuse_sparse_arrays(path, file.names, "y")
             given = [name for name in (label, groups) if name in file.names]
             usual = [name for name in file.names if has_label_name(name)]
-            names = (
-                file.names
-                if len(file.names) == 1
-                else dict.fromkeys([*given, *usual] or file.names)
-            )
+            names = dict.fromkeys([*given, *usual] or file.names)
             columns = {name: array_labels(file.get(name)) for name in names}
     else:
         raise DataError(
@@ -92,9 +86,7 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
 
 
 def array_labels(values: Any) -> LabelArray:
-    """Labels as a file of arrays stores them: flattened, text decoded and without MATLAB's
-    spaces at the end.
-    """
+    """Labels of a file of arrays: flattened, decoded, and without MATLAB's spaces at the end."""
     labels = as_labels(np.asarray(values))
     if labels.dtype.kind == "S":
         labels = np.char.decode(labels, "utf-8")
@@ -102,9 +94,7 @@ def array_labels(values: Any) -> LabelArray:
 
 
 def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str, list[str]]:
-    """Columns of a text as their cells; its first line names them if there is one line more than
-    samples.
-    """
+    """Columns of a text as cells, named by the first line if it is one more than samples."""
     data, _ = as_utf8(text_content(path))
     refuse_sparse_text(path, data, "y")
     data, _ = text_without_comments(data, options.delimiter)

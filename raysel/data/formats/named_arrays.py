@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
-from raysel.core.printing import listed
+from raysel.core.printing import by_number, listed
 from raysel.data.formats.array_files import open_arrays
 from raysel.data.formats.confounds import confounds_of_arrays
 from raysel.data.formats.files import (
@@ -53,11 +55,16 @@ def read_arrays(path: Path, options: ReadOptions) -> RawData:
 
 def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
     x_name = next((name for name in _X_NAMES if name in file.names), None)
-    X = None if x_name is None else np.asarray(file.get(x_name))
-    views = _views(path, file) if X is None else {}
-    others = _readable(file) if X is None and not views else {}
-    if X is None and not views and not others:
-        raise _without_arrays(path, file)
+    X: LabelArray | None = None
+    views: dict[str, LabelArray] = {}
+    others: dict[str, LabelArray] = {}
+    if x_name is not None:
+        X = np.asarray(file.get(x_name))
+    else:
+        views = _views(path, file)
+        others = {} if views else _readable(file)
+        if not views and not others:
+            raise _without_arrays(path, file)
     if x_name is None and not views:
         _refuse_sparse(path, file, others)
     elif path.suffix.lower() == ".npy" and X is not None and X.ndim == 1:
@@ -80,21 +87,22 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
             if matching(options.confounds, [name])
         }
         confounds = confounds_of_arrays(arrays, options, len(labels.y), str(path))
-    X, rounded = (X, ()) if X is not None else _joined(views)
-    titled = labels.y.ndim == 2 and "label_names" in file.names
-    return RawData(
-        X=X,
+    raw = RawData(
+        X=np.empty(0) if X is None else X,
         y=labels.y,
         groups=labels.groups,
-        layout=Modalities({name: view.shape[1] for name, view in views.items()}) if views else None,
-        label_names=(
-            tuple(str(name).strip() for name in np.ravel(file.get("label_names"))) if titled else ()
-        ),
         label=labels.label,
         notes=tuple(notes),
         confounds=confounds,
-        rounded=rounded,
     )
+    if X is None:
+        X, rounded = _joined(views)
+        layout = Modalities({name: view.shape[1] for name, view in views.items()})
+        raw = replace(raw, X=X, layout=layout, rounded=rounded)
+    if labels.y.ndim == 2 and "label_names" in file.names:
+        names = np.ravel(file.get("label_names"))
+        raw = replace(raw, label_names=tuple(str(name).strip() for name in names))
+    return raw
 
 
 def _joined(views: Mapping[str, LabelArray]) -> tuple[LabelArray, tuple[str, ...]]:
@@ -103,19 +111,15 @@ def _joined(views: Mapping[str, LabelArray]) -> tuple[LabelArray, tuple[str, ...
     if X.dtype.kind != "f":
         return X, ()
     names = Modalities({name: view.shape[1] for name, view in views.items()}).default_names()
-    starts = np.cumsum([0, *(view.shape[1] for view in views.values())]).tolist()
-    rounded = [
-        names[start + column]
-        for start, view in zip(starts, views.values(), strict=False)
-        for column in rounded_columns(view)
-    ]
+    rounded: list[str] = []
+    for view in views.values():
+        rounded += [names[column] for column in rounded_columns(view)]
+        names = names[view.shape[1] :]
     return X, tuple(rounded)
 
 
 def _without_arrays(path: Path, file: ArrayFile) -> DataError:
-    """Make the error for a file of which nothing is an array of numbers or text; that of its
-    first content if any.
-    """
+    """Make the error for a file without arrays of numbers or text; that of its first content."""
     for name in file.names:
         try:
             file.get(name)
@@ -127,11 +131,9 @@ def _without_arrays(path: Path, file: ArrayFile) -> DataError:
 
 
 def _refuse_sparse(path: Path, file: ArrayFile, arrays: Mapping[str, LabelArray]) -> None:
-    """Refuse a file whose samples are a sparse matrix: it is called as they are, or no other may
-    be they.
-    """
+    """Refuse a file whose samples are a sparse matrix, by its name or for want of others."""
     sparse = sparse_matrices(file.names)
-    parts = {part for of_one in sparse.values() for part in of_one}
+    parts = {*chain.from_iterable(sparse.values())}
     others = [name for name, values in arrays.items() if values.ndim > 1 and name not in parts]
     if not others or not {"", *_X_NAMES}.isdisjoint(sparse):
         refuse_sparse_arrays(path, file.names)
@@ -152,7 +154,9 @@ def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]
     for name, role in ((options.label, "labels"), (options.groups, "groups")):
         if name is not None and name not in file.names:
             raise missing(path, f"array {name} for the {role}", file.names)
-    label = options.label or (usual[0] if len(usual) == 1 else None)
+    label = options.label
+    if label is None and len(usual) == 1:
+        label = usual[0]
     if label is None and usual:
         raise DataError(
             f"{path}: the arrays {' and '.join(usual)} may all be the labels; name one of them by"
@@ -186,21 +190,17 @@ def _likely(arrays: Mapping[str, LabelArray], n_rows: list[int]) -> list[str]:
     likely = []
     for name, array in arrays.items():
         values = as_labels(array)
-        if (
-            values.ndim != 1
-            or len(values) not in n_rows
-            or not 2 <= len(np.unique(values)) < len(values)
-        ):
+        if values.ndim != 1 or len(values) not in n_rows:
             continue
-        if values.dtype.kind != "f" or np.array_equal(values, np.round(values)):
+        if values.dtype.kind == "f" and not np.array_equal(values, np.round(values)):
+            continue
+        if 2 <= len(np.unique(values)) < len(values):
             likely.append(name)
     return likely
 
 
 def _readable(file: ArrayFile) -> dict[str, LabelArray]:
-    """The arrays of numbers and text, without those that cannot be read, e.g. cell arrays and
-    pickled objects.
-    """
+    """The arrays of numbers and text that can be read, unlike cell arrays and pickled objects."""
     arrays = {}
     for name in file.names:
         with suppress(DataError):
@@ -214,14 +214,10 @@ def _readable(file: ArrayFile) -> dict[str, LabelArray]:
 
 def _lengths(arrays: Mapping[Any, Any]) -> list[int]:
     """Lengths of the first and last axes of arrays with several, the most frequent first."""
-    sides = [
-        side
-        for values in arrays.values()
-        if values.ndim > 1
-        for side in (len(values), values.shape[-1])
-    ]
-    firsts = Counter(len(values) for values in arrays.values() if values.ndim > 1)
-    return sorted(dict.fromkeys(sides), key=lambda side: -firsts[side])
+    shapes = [values.shape for values in arrays.values() if values.ndim > 1]
+    firsts = Counter(shape[0] for shape in shapes)
+    ends = chain.from_iterable((shape[0], shape[-1]) for shape in shapes)
+    return sorted(dict.fromkeys(ends), key=lambda side: -firsts[side])
 
 
 def _samples_first(
@@ -229,12 +225,11 @@ def _samples_first(
 ) -> tuple[LabelArray, list[str]]:
     """Turn an array whose last axis, and no other, is that of the samples."""
     if X.ndim > 2 and len(X) == X.shape[-1] == n_samples:
-        return X, [
-            (
-                f"{name} has {n_samples} entries on its first and last axis; the first is that of"
-                " the samples"
-            )
-        ]
+        note = (
+            f"{name} has {n_samples} entries on its first and last axis; the first is that of the"
+            " samples"
+        )
+        return X, [note]
     if X.ndim < 2 or len(X) == n_samples or n_samples not in X.shape:
         return X, []  # if no axis fits, Dataset refuses it with both lengths
     if X.shape.count(n_samples) > 1 or X.shape[-1] != n_samples:
@@ -251,9 +246,7 @@ def _samples_first(
 def _parts(
     path: Path, arrays: dict[str, LabelArray], labels: Labels, beside: set[str | None]
 ) -> tuple[dict[str, LabelArray], list[str]]:
-    """Arrays of numbers with a row for each label, and what is said of them and of those left
-    out.
-    """
+    """Arrays of numbers with a row for each label, and notes on them and on those left out."""
     n_samples = len(labels.y)
     parts, copies = {}, []
     for name, values in arrays.items():
@@ -277,7 +270,7 @@ def _parts(
         raise DataError(
             f"{path} has no array X, and several may be the samples: {shapes}; call one of them X."
         )
-    notes = [f"{shapes} {'is taken as X' if len(parts) == 1 else 'are taken as modalities'}"]
+    notes = [f"{shapes} {by_number(len(parts), 'is taken as X', 'are taken as modalities')}"]
     if copies:
         notes.append(f"arrays that repeat the labels are left out: {listed(copies)}")
     used = {*parts, *copies, *beside, *_NAMES_OF_PARTS}
@@ -287,20 +280,15 @@ def _parts(
 
 
 def _recodes(values: LabelArray, y: LabelArray) -> bool:
-    """Return whether an array holds the labels as one column for each class, with one 1 in each
-    row.
-    """
+    """Return whether an array holds the labels as one column a class, with one 1 in each row."""
     if values.ndim != 2 or y.ndim != 1 or not np.isin(values[:1], (0, 1)).all():
         return False
     if not (np.isin(values, (0, 1)).all() and (values.sum(axis=1) == 1).all()):
         return False
     columns = values.argmax(axis=1)
     classes, codes = np.unique(y, return_inverse=True)
-    return (
-        len(set(zip(columns.tolist(), codes.tolist(), strict=True)))
-        == len(classes)
-        == len(np.unique(columns))
-    )
+    pairs = set(zip(columns.tolist(), codes.tolist(), strict=True))
+    return len(pairs) == len(classes) == len(np.unique(columns))
 
 
 def _views(path: Path, file: ArrayFile) -> dict[str, LabelArray]:

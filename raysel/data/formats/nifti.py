@@ -33,6 +33,9 @@ _HEADERS = {348: ("Nifti1Image", 344, b"n+1\0"), 540: ("Nifti2Image", 4, b"n+2\0
 _MOST_CELLS = 2**28  # 2 GiB in double precision; the largest brain images have a third of it
 _MOST_OTHER = 2**24  # bytes of header extensions, or behind the voxels
 _AXES, _SIDE = 7, 32767  # limits of the format NIfTI-1
+#: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size
+#: of a voxel.
+_RELATIVE, _ABSOLUTE = 1e-4, 1e-3
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,7 @@ def read_volume(path: Path) -> Volume:
 
 
 def _unit(header: Any) -> str | None:
-    """Unit of the positions; None where both codes of the header are 0. NIfTI's usual unit is
-    mm, also unnamed.
-    """
+    """Unit of the positions, mm if unnamed; None where both codes of the header are 0."""
     if not (int(header["sform_code"]) or int(header["qform_code"])):
         return None
     return {"meter": "m", "micron": "um"}.get(header.get_xyzt_units()[0], "mm")
@@ -101,17 +102,11 @@ def _unit(header: Any) -> str | None:
 def _content(
     nibabel: Any, path: Path, file: IO[bytes] | gzip.GzipFile
 ) -> tuple[Any, tuple[int, ...], bytes]:
-    """Class of the image, shape of its volume, and bytes of the file, no more than its header
-    claims.
-    """
+    """Class of the image, shape of its volume, and bytes of the file that its header claims."""
     head = file.read(max(_HEADERS))
+    claimed = {int.from_bytes(head[:4], "little"), int.from_bytes(head[:4], "big")}
     size = next(
-        (
-            n
-            for n in _HEADERS
-            for order in ("little", "big")
-            if int.from_bytes(head[:4], order) == n
-        ),
+        (n for n in _HEADERS if n in claimed),
         None,
     )
     name, place, magic = _HEADERS.get(size or 0, ("", 0, b""))
@@ -175,14 +170,8 @@ def nifti_content(values: LabelArray, affine: FloatArray | None, path: str | Pat
     return gzip.compress(image.to_bytes(), mtime=0)
 
 
-#: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size
-#: of a voxel.
-_RELATIVE, _ABSOLUTE = 1e-4, 1e-3
-
-
 def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
-    """Read a table with a NIfTI file and a label in each row, and the voxels of a mask in each
-    file.
+    """Read a table of NIfTI files and labels, and the voxels of a mask in each file.
 
     The column of the files is the text column whose values all end in .nii or .nii.gz; a relative
     path is looked up from the folder of the table. Columns other than files, labels, groups and
@@ -327,11 +316,9 @@ def _label(path: Path, table: Any, others: set[str | None]) -> str:
     left = [name for name in table.column_names if name not in others]
     columns = taken_names(left) or left
     if len(columns) != 1:
-        shown = (
-            listed(likely_labels(table.select(left)) or left)
-            if left
-            else "no column besides the files"
-        )
+        shown = "no column besides the files"
+        if left:
+            shown = listed(likely_labels(table.select(left)) or left)
         raise DataError(
             f"{path}: which column holds the labels? Give label, the name of one; it has {shown}."
         )

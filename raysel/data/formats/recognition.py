@@ -1,12 +1,11 @@
-"""Recognition of labels, groups, identifiers and indices by the names and the values of columns
-and arrays.
-"""
+"""Recognition of labels, groups, identifiers and indices by names and values of columns."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -182,12 +181,51 @@ _OF_SAMPLES = _ORIGIN | _IDENTIFIER | _NUMBER
 #: Places between the words of a name such as PatientID or IDNumber, and a word or a number.
 _BETWEEN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
+#: Words that say of what a weight is, so that it is that of a sample, and names that are weights
+#: alone.
+_WEIGHTED = frozenset(
+    (
+        *("sample", "case", "survey", "observation", "ob", "sampling", "design", "instance"),
+        *("person", "respondent", "frequency", "freq", "probability", "row", "final", "replicate"),
+        "inverse",
+    )
+)
+_WEIGHTS = frozenset(("weights", "wts", "wgt", "fnlwgt", "pweight", "pweights", "finalwt", "ipw"))
+#: Place of which a word is an axis, and the number of the axis; and words that may stand beside
+#: them in the name of a column.
+_AXIS_OF = {
+    "row": (0, 0),
+    **dict.fromkeys(("col", "column"), (0, 1)),
+    **dict(zip("xyz", ((1, 0), (1, 1), (1, 2)), strict=True)),
+    **dict(zip("ijk", ((2, 0), (2, 1), (2, 2)), strict=True)),
+    **dict.fromkeys(("lat", "latitude"), (3, 0)),
+    **dict.fromkeys(("lon", "long", "lng", "longitude"), (3, 1)),
+    **dict.fromkeys(("northing", "north", "n"), (4, 0)),
+    **dict.fromkeys(("easting", "east", "e"), (4, 1)),
+}
+#: Names that are those of one axis of a place, whatever others there are.
+_ONE_AXIS = frozenset(
+    ("row", "col", "column", "lat", "latitude", "lon", "lng", "longitude", "northing", "easting")
+)
+#: More distinct numbers than this are a measurement, not classes, unless the column's name says so.
+_MOST_NUMBERS = 20
+#: Fewest samples, most texts a class, and least share of each class that they tell, where text is
+#: the label in words.
+_FEWEST_SAMPLES, _TEXTS_OF_CLASS, _SHARE = 20, 3, 0.95
+#: Largest share of the cells that are text by mistake in a column of numbers, and most of their
+#: texts that are named.
+_FEW_TEXTS, _NAMED = 0.1, 3
+#: Most texts that stand for values without a number, e.g. "n.d.", beside more different numbers
+#: than these.
+_MARKS, _MANY_NUMBERS = 3, 10
+#: Signs with which values beyond a limit begin, e.g. "<LOD" and ">200".
+_BEYOND = ("<", ">", "≤", "≥")
+#: A column whose first values are this many different fractions is a measurement.
+_FIRST_ROWS = 256
 
 
 def taken_names(names: Collection[str]) -> list[str]:
-    """Return the columns that may be the labels by their name alone: y, label, target or class,
-    in any case.
-    """
+    """Return the columns called y, label, target or class, in any case."""
     return [name for name in names if name.strip().lower() in TAKEN]
 
 
@@ -204,24 +242,19 @@ def has_label_name(name: str) -> bool:
 
 
 def rank_of_label_name(name: str) -> int | None:
-    """Return how usual a name is for a column of labels, 0 for the most usual; None for any
-    other name.
-    """
+    """Return how usual a name is for labels, 0 for the most usual; None for other names."""
     plain = re.sub(r"[\s.-]+", "_", name.strip().lower())
     names = (*TAKEN, *PROPOSED)
     return names.index(plain) if plain in names else None
 
 
 def is_unnamed(name: str) -> bool:
-    """Return whether a column has no name of its own: an empty one, or one that pandas gives an
-    index.
-    """
+    """Return whether a column has no name of its own, or the one that pandas gives an index."""
     return _UNNAMED.fullmatch(name) is not None
 
 
 def names_origin(name: str) -> bool:
-    """Return whether a column tells by its name which samples are of one origin, e.g. of one
-    patient.
+    """Return whether a name tells which samples are of one origin, e.g. of one patient.
 
     All words of the name, or those behind its last full stop, are words of origins, identifiers or
     numbers.
@@ -237,31 +270,23 @@ def names_identifier(name: str) -> bool:
 
 
 def names_circumstance(name: str) -> bool:
-    """Return whether a column may tell by its name how a sample was measured, and be no property
-    of it.
-    """
+    """Return whether a name may tell how a sample was measured, and no property of it."""
     return any(words & _CIRCUMSTANCE for words in _words(name))
 
 
 def names_batch(name: str) -> bool:
-    """Return whether a column may tell by its name which samples were measured together, e.g. in
-    which batch.
-    """
+    """Return whether a name may tell which samples were measured together, e.g. a batch."""
     return names_origin(name) or any(words & _TOGETHER for words in _words(name))
 
 
 def names_time(name: str) -> bool:
-    """Return whether a column tells by its name when a sample was measured, e.g. ``scan_date``;
-    a duration does not.
-    """
+    """Return whether a name tells when a sample was measured, e.g. ``scan_date``, not how long."""
     return any(words & _TIME for words in _words(name))
 
 
 @lru_cache(maxsize=16)  # each name is asked for several kinds of words, one after the other
 def _words(name: str) -> tuple[frozenset[str], ...]:
-    """Words of a name, and those behind its last full stop if it has one, in lower case and in
-    the singular.
-    """
+    """Words of a name, and those behind its last full stop, in lower case and singular."""
     apart = _BETWEEN.sub("_", name).lower()
     words = frozenset(map(_singular, _WORD.findall(apart)))
     if "." not in apart:
@@ -273,43 +298,15 @@ def _singular(word: str) -> str:
     return word if word in _OF_SAMPLES else word.removesuffix("s")
 
 
-#: Words that say of what a weight is, so that it is that of a sample, and names that are weights
-#: alone.
-_WEIGHTED = frozenset(
-    (
-        *("sample", "case", "survey", "observation", "ob", "sampling", "design", "instance"),
-        *("person", "respondent", "frequency", "freq", "probability", "row", "final", "replicate"),
-        "inverse",
-    )
-)
-_WEIGHTS = frozenset(("weights", "wts", "wgt", "fnlwgt", "pweight", "pweights", "finalwt", "ipw"))
-
-
 def names_weight(name: str) -> bool:
-    """Return whether a column may tell by its name how much each sample counts, e.g.
-    ``sample_weight``.
-    """
+    """Return whether a column may say how much each sample counts, e.g. ``sample_weight``."""
+    if name.strip().lower() in _WEIGHTS:
+        return True
     words = _words(name)[0]
     weight = words & {"weight", "wt", "wgt"}
-    return name.strip().lower() in _WEIGHTS or bool(
-        weight and words > weight and words - weight <= _WEIGHTED
-    )
+    return bool(weight) and words > weight and words - weight <= _WEIGHTED
 
 
-#: Words of the axes of one place, and words that may stand beside them in the name of a column.
-_AXES = (
-    (("row",), ("col", "column")),
-    (("x",), ("y",), ("z",)),
-    (("i",), ("j",), ("k",)),
-    (("lat", "latitude"), ("lon", "long", "lng", "longitude")),
-    (("northing", "north", "n"), ("easting", "east", "e")),
-)
-_AXIS_OF = {
-    word: (kind, number)
-    for kind, axes in enumerate(_AXES)
-    for number, words in enumerate(axes)
-    for word in words
-}
 _OF_PLACE = frozenset(
     map(
         _singular,
@@ -326,8 +323,7 @@ _OF_PLACE = frozenset(
 
 
 def places(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the columns that together tell by their names where a sample was measured, e.g.
-    ``row`` and ``col``.
+    """Return the columns that together tell where a sample was measured, e.g. ``row``, ``col``.
 
     Each name has a word of another axis; further words are the same, and words of places.
     """
@@ -342,40 +338,16 @@ def places(names: Iterable[str]) -> list[tuple[str, ...]]:
     return [tuple(name for _, name in axes) for axes in several]
 
 
-#: Names that are those of one axis of a place, whatever others there are.
-_ONE_AXIS = frozenset(
-    ("row", "col", "column", "lat", "latitude", "lon", "lng", "longitude", "northing", "easting")
-)
-
-
 def names_of_places(names: Iterable[str]) -> list[str]:
-    """Return the columns that may tell by their names where a sample was measured, also by one
-    axis.
-    """
+    """Return the columns that may tell where a sample was measured, also by one axis."""
     every = list(names)
-    together = {name for axes in places(every) for name in axes}
-    return [
-        name
-        for name in every
-        if name in together or (_words(name)[0] <= _ONE_AXIS and _words(name)[0])
-    ]
+    together = {*chain.from_iterable(places(every))}
+    return [name for name in every if name in together or _names_axis(name)]
 
 
-#: More distinct numbers than this are a measurement, not classes, unless the column's name says so.
-_MOST_NUMBERS = 20
-#: Fewest samples, most texts a class, and least share of each class that they tell, where text is
-#: the label in words.
-_FEWEST_SAMPLES, _TEXTS_OF_CLASS, _SHARE = 20, 3, 0.95
-#: Largest share of the cells that are text by mistake in a column of numbers, and most of their
-#: texts that are named.
-_FEW_TEXTS, _NAMED = 0.1, 3
-#: Most texts that stand for values without a number, e.g. "n.d.", beside more different numbers
-#: than these.
-_MARKS, _MANY_NUMBERS = 3, 10
-#: Signs with which values beyond a limit begin, e.g. "<LOD" and ">200".
-_BEYOND = ("<", ">", "≤", "≥")
-#: A column whose first values are this many different fractions is a measurement.
-_FIRST_ROWS = 256
+def _names_axis(name: str) -> bool:
+    words = _words(name)[0]
+    return bool(words) and words <= _ONE_AXIS
 
 
 def is_text(kind: Any) -> bool:
@@ -403,8 +375,7 @@ def reads_as_number(value: object) -> bool:
 
 
 def odd_cells(counts: Mapping[str, int], n_cells: int, more_than: int = 0) -> str:
-    """Name the texts that are no numbers in a column of numbers, with the number of their cells;
-    empty in any other.
+    """Name the texts that are no numbers in a column of numbers, with counts; empty without.
 
     `counts` has the number of cells of each text. It is a column of numbers if nearly all cells
     are, or if few texts stand beside many numbers and values beyond a limit, e.g. "<LOD"; and if it
@@ -426,8 +397,7 @@ def decoded(column: Any) -> Any:
 
 
 def numbered_texts(column: Any) -> tuple[list[str | None], LabelArray]:
-    """Return the different texts of a column, and the position of each cell's among them; None for
-    empty cells.
+    """Return a column's different texts, None if cells are empty, and each cell's position.
 
     A column may have millions of cells, each of which would be an object of Python, and few texts.
     """
@@ -446,9 +416,7 @@ def counted_texts(column: Any) -> dict[str, int]:
 
 
 def codes(column: Any) -> LabelArray | None:
-    """Number of each row's value among the column's values; None for fractions, empty cells and
-    other types.
-    """
+    """Number of each row's value; None for fractions, empty cells and other types."""
     column = decoded(column)
     if column.null_count:
         return None
@@ -477,16 +445,11 @@ def likely_labels(table: Any) -> list[str]:
         n_values = _number_of_classes(column, named=usual is not None)
         if n_values is None:
             continue
-        place = (
-            (0, 0)
-            if usual is not None
-            else (1, 0)
-            if is_text(column.type)
-            else (2, position not in (0, last))
-        )
-        aside = usual is None and (
-            names_identifier(name) or names_origin(name) or names_circumstance(name)
-        )
+        if usual is not None:
+            place, aside = (0, False), False
+        else:
+            place = (1, False) if is_text(column.type) else (2, position not in (0, last))
+            aside = names_identifier(name) or names_origin(name) or names_circumstance(name)
         likely.append(((aside, *place, usual or 0, n_values, last - position), name))
     return [name for _, name in sorted(likely)]
 
@@ -512,9 +475,7 @@ def _number_of_classes(column: Any, *, named: bool) -> int | None:
 
 
 def is_in_other_words(values: LabelArray, y: LabelArray) -> bool:
-    """Return whether few texts, each in one class but for 5 % of the samples, stand for the
-    labels.
-    """
+    """Return whether few texts, each of one class but for 5 % of samples, mean the labels."""
     if y.ndim == 2 or len(y) < _FEWEST_SAMPLES:
         return False
     texts, code = np.unique(values, return_inverse=True)

@@ -1,6 +1,4 @@
-"""Files of sparse matrices, of which raysel needs all values: what they are told by, and how to
-save them.
-"""
+"""Refusal of files of sparse matrices, and how to save them, as all values are needed."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ _LINES, _START = 20, 2**20
 
 
 def sparse_matrices(names: Collection[str]) -> dict[str, set[str]]:
-    """Return the arrays of each sparse matrix among named arrays, by its name; that of a whole
-    file is empty.
-    """
+    """Return the arrays of each sparse matrix by its name; that of a whole file is empty."""
     found = {"": set(names)} if set(names) >= _SAVED else {}
     for name in names:
         start = name.removesuffix(_COMPRESSED[-1])
@@ -47,17 +43,15 @@ def sparse_matrices(names: Collection[str]) -> dict[str, set[str]]:
 
 
 def refuse_sparse_arrays(path: Path, names: Collection[str], name: str = "X") -> None:
-    """Refuse a file of arrays, or one of several files of an array each, that are a sparse
-    matrix.
-    """
+    """Refuse a file of arrays, or a file of one array, that is part of a sparse matrix."""
     if path.suffix.lower() == ".npy":
         beside = {file.stem for file in path.parent.glob("*.npy")}
         names = next((s for s in sparse_matrices(beside).values() if path.stem in s), ())
     for matrix, arrays in sparse_matrices(names).items():
-        is_saved = arrays >= _SAVED
-        what = "as SciPy saves it" if is_saved else f"({', '.join(_COMPRESSED)})"
         place = f"{path}: {matrix}" if matrix else path
-        raise _error(place, what, _BY_SCIPY if is_saved else _OF_ARRAYS, name)
+        if arrays >= _SAVED:
+            raise _error(place, "as SciPy saves it", _BY_SCIPY, name)
+        raise _error(place, f"({', '.join(_COMPRESSED)})", _OF_ARRAYS, name)
 
 
 def refuse_sparse_text(path: Path, text: bytes, name: str = "X") -> None:
@@ -72,9 +66,7 @@ def refuse_sparse_text(path: Path, text: bytes, name: str = "X") -> None:
 
 
 def refuse_sparse_files(path: Path) -> None:
-    """Refuse a file of a sparse matrix by its suffix, or a folder of files with one, as
-    sequencing programs write.
-    """
+    """Refuse a file of a sparse matrix, or a folder with one, as sequencing programs write."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
     for file in files if all(file.is_file() for file in files) else ():
         suffixes = PurePath(file.name.lower()).suffixes[-2:]

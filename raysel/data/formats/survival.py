@@ -1,11 +1,10 @@
-"""Recognition, by their names, of columns that hold the time to an event, and whether it
-happened.
-"""
+"""Recognition, by their names, of the time to an event and of whether it happened."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import product
 
 
 def _words(text: str) -> frozenset[str]:
@@ -34,13 +33,12 @@ _WORD = re.compile(r"[a-z]+")
 
 
 def times_of_events(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return pairs of the column of a time and that of its event, e.g. ``OS_time`` and
-    ``OS_event``.
-    """
+    """Return pairs of the column of a time and of its event, e.g. ``OS_time``, ``OS_event``."""
     words = {name: frozenset(_WORD.findall(name.lower())) for name in names}
     times = [name for name in words if _is_time(words[name])]
     events = [name for name in words if name not in times and _is_event(words[name])]
-    found = [(time, event) for time in times for event in events if _fit(words[time], words[event])]
+    pairs = product(times, events)
+    found = [(time, event) for time, event in pairs if _fit(words[time], words[event])]
     of_short = {name.lower(): name for name in words}
     short = [(of_short[t], of_short[e]) for t, e in _SHORT.items() if {t, e} <= of_short.keys()]
     return [*found, *short]
@@ -57,9 +55,7 @@ def _is_event(words: frozenset[str]) -> bool:
 
 
 def _fit(time: frozenset[str], event: frozenset[str]) -> bool:
-    """Whether a time and an event may be of one another: of one endpoint, with no word of
-    something else.
-    """
+    """Return whether a time and an event may be of one endpoint, with no word of another thing."""
     if time <= _UNITS and not event & _EVENTS:
         return False
     both = (time & _ENDPOINTS, event & _ENDPOINTS)

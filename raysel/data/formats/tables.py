@@ -34,6 +34,8 @@ _READ_WHOLE = 2**28
 
 #: An Arrow table, and phrases on what was recognised.
 _Opened: TypeAlias = tuple[Any, tuple[str, ...]]
+#: Name of a data frame in error messages.
+SOURCE = "the data frame"
 
 
 def _columnar_table(path: Path, _: ReadOptions) -> _Opened:
@@ -88,9 +90,7 @@ class TableRows:
         return str(self.path)
 
     def blocks(self) -> Iterator[FloatArray]:
-        """Read consecutive rows until all are read; a file that changes meanwhile raises
-        StorageError.
-        """
+        """Read consecutive rows until all are read; StorageError if the file changes meanwhile."""
         batches = IsolatedBatches(self.path, _BATCH) if self.mapped else _batches(self.path)
         contents = (raw for _, raw in _contents(self.path, self.options, batches))
         while True:
@@ -156,9 +156,7 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
 
 
 def _beside_features(table: Any, raw: RawData, options: ReadOptions) -> Any:
-    """Return a copy of the columns of a batch that are no features: a view would keep the batch
-    in memory.
-    """
+    """Copy the columns of a batch that are no features; a view would keep the batch in memory."""
     left_out = {*raw.feature_names, *options.drop} - raw.places.keys()
     if has_tensors(table):
         left_out.add("X")
@@ -208,10 +206,6 @@ def _batches(path: Path) -> Iterator[Any]:
         for i in range(file.num_record_batches):
             batch = file.get_batch(i)
             yield from (batch.slice(start, rows) for start in range(0, len(batch), rows))
-
-
-#: Name of a data frame in error messages.
-SOURCE = "the data frame"
 
 
 def frame_table(frame: Any) -> Any:
@@ -288,20 +282,20 @@ def frame_data(
         raise DataError(
             "drop_unlabelled leaves rows out, and groups are given apart; give them as a column."
         )
-    raw = raw_data(table, options, SOURCE, notes, None if y is None else _aligned(y, frame, "y"))
+    if y is None:
+        raw = raw_data(table, options, SOURCE, notes)
+    else:
+        raw = raw_data(table, options, SOURCE, notes, _aligned(y, frame, "y"))
+        title, columns = getattr(y, "name", None), getattr(y, "columns", ())
+        label = None if title is None else str(title)
+        raw = replace(raw, label=label, label_names=tuple(map(str, columns)))
     if apart:
         raw = replace(raw, groups=_aligned(groups, frame, "groups"))
-    if y is not None:
-        columns, title = getattr(y, "columns", None), getattr(y, "name", None)
-        names = () if columns is None else tuple(map(str, columns))
-        raw = replace(raw, label=None if title is None else str(title), label_names=names)
     return replace(raw, name=name, unprepared=unprepared)
 
 
 def _aligned(values: Any, frame: Any, role: str) -> LabelArray:
-    """Values of each row as an array; refuse those of pandas whose index is another than the
-    frame's.
-    """
+    """Values of each row as an array; refuse those of pandas with another index than the frame."""
     index, rows = getattr(values, "index", None), getattr(frame, "index", None)
     if isinstance(index, pd.Index) and isinstance(rows, pd.Index) and not index.equals(rows):
         raise DataError(

@@ -351,7 +351,7 @@ def _check_widths(error: Exception, path: Path, dialect: Dialect) -> None:
     """Name the row with another number of cells of which PyArrow complains."""
     if found := _OTHER_WIDTH.search(str(error)):
         row, expected, there = map(int, found.groups())
-        cells = f"{there} {'cell' if there == 1 else 'cells'}"
+        cells = f"{there} {by_number(there, 'cell', 'cells')}"
         between = _NAMES.get(dialect.delimiter, repr(dialect.delimiter))
         below = " below the names of the columns" if dialect.names else ""
         raise DataError(
@@ -393,17 +393,16 @@ def _without_last_empty_rows(table: Any) -> tuple[Any, tuple[str, ...]]:
     n_empty = table.num_rows - n_rows
     if not n_empty or not n_rows:
         return table, ()
-    return table.slice(0, n_rows), (
-        f"{n_empty} empty {'row' if n_empty == 1 else 'rows'} at its end left out",
-    )
+    rows = by_number(n_empty, "row", "rows")
+    return table.slice(0, n_rows), (f"{n_empty} empty {rows} at its end left out",)
 
 
 def _with_header(table: Any, dialect: Dialect) -> tuple[Any, tuple[str, ...]]:
     """Give the columns their names, and leave out a last column without name and values."""
-    columns = [
-        pc.utf8_trim_whitespace(cells) if pa.types.is_string(cells.type) else cells
-        for cells in table.columns
-    ]
+    columns = table.columns
+    for i, cells in enumerate(columns):
+        if pa.types.is_string(cells.type):
+            columns[i] = pc.utf8_trim_whitespace(cells)
     table = pa.table(columns, names=table.column_names)
     if not dialect.names:
         names = [f"column{i}" for i in range(table.num_columns)]

@@ -1,6 +1,4 @@
-"""Numbers as people write them: with marks between thousands, a sign of their unit, and the
-minus sign of print.
-"""
+"""Numbers as people write them: marks of thousands, signs of units, and print's minus."""
 
 from __future__ import annotations
 
@@ -78,7 +76,8 @@ class Written:
     def notes(self, names: list[str]) -> tuple[str, ...]:
         """Say what was left out of the numbers of which columns."""
         found = {f"the sign {sign} is": columns for sign, columns in self.units.items()}
-        found |= {"marks between thousands are": self.thousands} if self.thousands else {}
+        if self.thousands:
+            found["marks between thousands are"] = self.thousands
         return tuple(
             f"{what} left out of the numbers in"
             f" {listed([names[i] for i in columns], _MOST_NAMED, ' and {n_more} more columns')}"
@@ -87,9 +86,7 @@ class Written:
 
 
 def with_numbers(table: Any, decimal: str) -> Written:
-    """Make columns of text numbers if all their cells are such, with one sign of a unit or marks
-    between thousands.
-    """
+    """Make columns of text numbers if all cells are such, with one unit or marks of thousands."""
     result = Written(table)
     for i, kind in enumerate(table.schema.types):
         if not pa.types.is_string(kind):
@@ -123,9 +120,7 @@ def _without_unit(texts: Any) -> tuple[str, Any]:
 
 
 def _numbers(texts: Any, decimal: str, *, anyway: bool) -> tuple[str, Any]:
-    """Return the mark between thousands of a column of numbers, and these; None if it is none,
-    or without a mark.
-    """
+    """Return the mark of thousands of a column of numbers, and these; None if it is none."""
     point = re.escape(decimal)
     marks = ("," if decimal == "." else r"\.", *(re.escape(mark) for mark in _MARKS))
     for mark in marks:

@@ -1,6 +1,4 @@
-"""Layouts: the arrangement of the columns of a 2-D ``X``, which structured methods and pictures
-use.
-"""
+"""Layouts: how columns are arranged, which structured methods and pictures use."""
 
 from raysel.data.layouts.arrays import MaskedVolume, Matrix, Tensor
 from raysel.data.layouts.layout import Layout, layout_from_json

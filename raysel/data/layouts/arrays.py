@@ -1,6 +1,4 @@
-"""Layouts of samples that are arrays: rows of a table, matrices, arrays of higher order, and
-voxels of a mask.
-"""
+"""Layouts of samples that are arrays: rows of tables, matrices, tensors, masked volumes."""
 
 from __future__ import annotations
 
@@ -310,9 +308,7 @@ class MaskedVolume(Layout):
 
     @property
     def slice_axis(self) -> int:
-        """Axis that runs most nearly upwards in space, the third coordinate of the affine's
-        positions.
-        """
+        """Axis that runs most nearly upwards in space, the third coordinate of the positions."""
         steps = np.asarray(self.affine)[:3, :3]
         upward = np.abs(steps[2]) / np.maximum(np.linalg.norm(steps, axis=0), np.finfo(float).tiny)
         return int(2 - np.argmax(upward[::-1]))
@@ -332,9 +328,7 @@ class MaskedVolume(Layout):
 
     @property
     def directions(self) -> list[str]:
-        """Letter of the direction in which each index rises, of L, R, P, A, I and S; empty
-        outside space.
-        """
+        """Letter of the direction in which each index rises, L, R, P, A, I or S, if in space."""
         if not self.in_space:
             return []
         steps = np.asarray(self.affine)[:3, :3]
@@ -342,17 +336,13 @@ class MaskedVolume(Layout):
         return [_DIRECTIONS[main[axis]][int(steps[main[axis], axis] > 0)] for axis in range(3)]
 
     def axis_labels(self) -> list[str]:
-        """Names of the axes, in space with the direction in which the index rises, e.g. ``"i (to
-        R)"``.
-        """
+        """Names of the axes, in space with the direction of rising indices, e.g. ``"i (to R)"``."""
         if not self.in_space:
             return self.axes()
         return [f"{a} (to {to})" for a, to in zip(self.axes(), self.directions, strict=True)]
 
     def slice_label(self, axis: int, index: int) -> str:
-        """Index of a slice, with its place in space where all its voxels have one, e.g. ``"k =
-        3, z = 12 mm"``.
-        """
+        """Index of a slice, with its place if all voxels have one, e.g. ``"k = 3, z = 12 mm"``."""
         label, affine = super().slice_label(axis, index), np.asarray(self.affine)
         main = int(np.abs(affine[:3, axis]).argmax())
         across = np.delete(affine[main, :3], axis)
@@ -370,9 +360,7 @@ class MaskedVolume(Layout):
         }
 
     def default_names(self) -> list[str]:
-        """Name the voxels ``i<i>j<j>k<k>`` by their indices, in space with their position, and L
-        or R of its origin.
-        """
+        """Name the voxels ``i<i>j<j>k<k>``, in space with position, and L or R of its origin."""
         indices = np.argwhere(self.mask)
         names = [f"i{i}j{j}k{k}" for i, j, k in indices.tolist()]
         if not self.in_space:
@@ -407,9 +395,7 @@ class MaskedVolume(Layout):
         return f"{text}; the affine says that {', '.join(ways)}"
 
     def to_json(self) -> dict[str, Any]:
-        """Describe kind, shape, affine, and the lengths of the runs outside and inside the mask,
-        by turns.
-        """
+        """Describe kind, shape, affine, and the runs outside and inside the mask, by turns."""
         flat = self.mask.ravel()
         edges = np.flatnonzero(flat[1:] != flat[:-1]) + 1
         runs = np.diff(np.concatenate([[0], edges, [flat.size]])).tolist()
@@ -446,7 +432,7 @@ def _rounded(place: float) -> str:
 
 
 def _side(x: float) -> str:
-    """Side of the origin that the first coordinate of a position lies on, with a blank before
-    it; empty on neither.
-    """
-    return "" if not round(x, 1) else f" {_DIRECTIONS[0][int(x > 0)]}"
+    """Side of the origin of a first coordinate, with a blank before it; empty on neither."""
+    if not round(x, 1):
+        return ""
+    return f" {_DIRECTIONS[0][int(x > 0)]}"

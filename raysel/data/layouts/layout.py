@@ -56,9 +56,7 @@ class Layout(ABC):
 
     @abstractmethod
     def coordinates(self) -> dict[str, LabelArray]:
-        """Coordinates of the columns: an array of shape (n_features,) for each coordinate's
-        name.
-        """
+        """Coordinates of the columns by name, each an array of shape (n_features,)."""
 
     @abstractmethod
     def default_names(self) -> list[str]:
@@ -66,9 +64,7 @@ class Layout(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Describe the layout by its ``kind`` and values that JSON can hold; `from_json` is the
-        inverse.
-        """
+        """Describe the layout by its ``kind`` and values of JSON; `from_json` is the inverse."""
 
     @classmethod
     @abstractmethod
@@ -77,16 +73,12 @@ class Layout(ABC):
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Sides of the array whose cells are the columns in C order; empty if they fill no
-        array.
-        """
+        """Sides of the array whose cells are the columns in C order; empty if there is none."""
         return ()
 
     @property
     def affine(self) -> FloatArray | None:
-        """Map from the indices of a cell to its position in space, of shape (4, 4); None if it
-        has none.
-        """
+        """Map from the indices of a cell to its position in space, (4, 4); None if it has none."""
         return None
 
     @property
@@ -137,9 +129,7 @@ class Layout(ABC):
         return f"{self.axes()[axis]} = {index}"
 
     def hashed_names(self, names: Sequence[str]) -> Sequence[str]:
-        """Names of the columns as they stand in the hash of data, which other default names must
-        not change.
-        """
+        """Names of the columns in the hash of data, which other default names must not change."""
         return names
 
     def slices(self) -> dict[str, slice]:
@@ -147,21 +137,15 @@ class Layout(ABC):
         return {}
 
     def blocks(self) -> dict[str, tuple[slice, Layout]]:
-        """Columns and layout of the samples of each task; under the name "" those of all samples
-        if there are none.
-        """
+        """Columns and layout of each task, or by the name "" of all samples if there are none."""
         return {"": (slice(0, self.n_features), self)}
 
     def parameters(self) -> dict[str, Any]:
-        """Parameters of estimators that hold the arrangement: ``shape``, ``mask``,
-        ``modalities`` or ``tasks``.
-        """
+        """Parameters of estimators that hold the arrangement, as ``shape`` or ``modalities``."""
         return {}
 
     def arranged(self, values: ArrayLike, outside: float | bool = 0) -> LabelArray:
-        """Give one value for each feature the ``shape`` of a sample; cells that are no feature
-        are ``outside``.
-        """
+        """Give values of the features the ``shape`` of a sample, and others those ``outside``."""
         return np.asarray(values).reshape(self.shape)
 
     def permutation(self, rng: np.random.Generator) -> IntArray:
@@ -169,9 +153,7 @@ class Layout(ABC):
         return np.arange(self.n_features)
 
     def describe(self, order: str | None = None, n_samples: Sequence[int] = ()) -> str:
-        """Describe the arrangement for people, with the order of the cells and the samples of
-        each task if known.
-        """
+        """Describe the arrangement for people, with order and numbers of samples if known."""
         return "each sample is a row of a table"
 
 

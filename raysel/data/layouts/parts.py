@@ -17,6 +17,9 @@ from raysel.core.printing import listed, quoted
 from raysel.data.layouts.arrays import Tensor
 from raysel.data.layouts.layout import Layout, permuted_cells
 
+#: Separator of a task's name and a label, ``task/label``, in the labels of several tasks.
+SEPARATOR = "/"
+
 
 class PartedLayout(Layout):
     """Base class of layouts whose columns form consecutive named parts."""
@@ -120,11 +123,10 @@ class Modalities(PartedLayout):
 
     def default_names(self) -> list[str]:
         """Name the columns ``modality[0], modality[1], ...``."""
-        return [
-            f"{name}[{column}]"
-            for name, width in self.modalities.items()
-            for column in range(width)
-        ]
+        names: list[str] = []
+        for name, width in self.modalities.items():
+            names += [f"{name}[{column}]" for column in range(width)]
+        return names
 
     def parameters(self) -> dict[str, Any]:
         """Number of columns of each modality."""
@@ -150,14 +152,9 @@ class Modalities(PartedLayout):
         return cls(description["modalities"])
 
 
-#: Separator of a task's name and a label, ``task/label``, in the labels of several tasks.
-SEPARATOR = "/"
-
-
 @dataclass(frozen=True)
 class Tasks(PartedLayout):
-    """Layout of several tasks: consecutive blocks of columns, of which a sample fills that of its
-    own task only.
+    """Layout of several tasks: blocks of columns, of which a sample fills that of its task.
 
     Parameters
     ----------
@@ -221,9 +218,10 @@ class Tasks(PartedLayout):
 
     def default_names(self) -> list[str]:
         """Name the columns ``task_0, task_1, ...``."""
-        return [
-            f"{name}_{column}" for name, width in self.widths().items() for column in range(width)
-        ]
+        names: list[str] = []
+        for name, width in self.widths().items():
+            names += [f"{name}_{column}" for column in range(width)]
+        return names
 
     def parameters(self) -> dict[str, Any]:
         """Number of columns, or shape of the samples, of each task."""

@@ -16,9 +16,7 @@ from raysel.data.layouts.layout import Layout, layout_from_json
 
 @dataclass(frozen=True)
 class WithConfounds(Layout):
-    """Layout of samples whose last columns are no features: confounds and sites, which a study
-    takes out.
-    """
+    """Layout of samples whose last columns are confounds and sites, which a study takes out."""
 
     kind: ClassVar[str] = "confounds"
 
@@ -85,9 +83,7 @@ class WithConfounds(Layout):
         return self.features.axes()
 
     def coordinates(self) -> dict[str, LabelArray]:
-        """Coordinates of the features; the other columns have -1, -2 and so on, and are of no
-        part.
-        """
+        """Coordinates of the features; of the other columns -1, -2 and so on."""
         beside = -1 - np.arange(self.n_beside)
         return {
             name: np.concatenate(
@@ -109,9 +105,7 @@ class WithConfounds(Layout):
         return self.features.parameters()
 
     def arranged(self, values: ArrayLike, outside: float | bool = 0) -> LabelArray:
-        """Give the values of the features the ``shape`` of a sample; those of the other columns
-        are left out.
-        """
+        """Give values of the features the ``shape`` of a sample, and leave out the others."""
         return self.features.arranged(np.asarray(values)[: self.features.n_features], outside)
 
     def permutation(self, rng: np.random.Generator) -> IntArray:

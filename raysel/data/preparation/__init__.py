@@ -1,3 +1,1 @@
-"""Preparation of the columns within the folds: filling, encoding and transforming, fitted on
-training samples.
-"""
+"""Preparation of columns within folds: filled, encoded and transformed by training samples."""

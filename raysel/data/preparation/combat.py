@@ -1,6 +1,4 @@
-"""Location and scale of the columns at each site, moved towards those at all by empirical Bayes
-estimates (ComBat).
-"""
+"""Removal of each site's location and scale, by empirical Bayes estimates (ComBat)."""
 
 from __future__ import annotations
 
@@ -19,8 +17,7 @@ _CHANGE, _MOST = 1e-4, 1000
 
 
 class SiteHarmoniser(TransformerMixin, BaseEstimator):
-    r"""Remove estimates of a site's location :math:`\gamma` and scale :math:`\delta` from all but
-    the last column, the site.
+    r"""Remove a site's location :math:`\gamma` and scale :math:`\delta` from all columns but it.
 
     Standardised by the mean over the sites and the variance within them, the values of site i have
     the mean
@@ -43,9 +40,7 @@ class SiteHarmoniser(TransformerMixin, BaseEstimator):
     deviation_: FloatArray
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Estimate location and scale of each site from the training samples; a site is a
-        number.
-        """
+        """Estimate location and scale of each site, a number, from the training samples."""
         values, sites = self._checked(X, reset=True)
         self.sites_, code = np.unique(sites, return_inverse=True)
         counts = np.bincount(code)
@@ -91,9 +86,7 @@ class SiteHarmoniser(TransformerMixin, BaseEstimator):
 
 
 def _posterior(standard: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Posterior means of location and scale of one site's standardised samples, each of shape
-    (n_columns,).
-    """
+    """Posterior means of one site's location and scale, each of shape (n_columns,)."""
     n, location, variance = len(standard), standard.mean(axis=0), standard.var(axis=0, ddof=1)
     if standard.shape[1] < 2 or np.ptp(variance) == 0:  # no prior can be estimated
         return location, np.sqrt(np.where(variance > 0, variance, 1.0))

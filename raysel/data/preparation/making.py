@@ -37,9 +37,7 @@ def make_preparation(
     categories: Mapping[str, Sequence[str]],
     confounds: Sequence[str] = (),
 ) -> Preparation | None:
-    """Make the unfitted preparation of steps, as `raysel.config` returns them; None without
-    steps and confounds.
-    """
+    """Make the unfitted preparation of steps; None without steps and confounds."""
     if not steps and not confounds:
         return None
     chooser = _Chooser(feature_names, layout, categories, steps, confounds)
@@ -111,10 +109,10 @@ class _Chooser:
             return np.setdiff1d(features, self._sites)
         if columns is None and name == "encode":
             features = np.setdiff1d(texts, self._sites)
+        elif columns is None and name == "drop_near_constant":
+            features = np.setdiff1d(everything, self.no_features)
         elif columns is None:
-            features = np.setdiff1d(
-                everything if name == "drop_near_constant" else numbers, self.no_features
-            )
+            features = np.setdiff1d(numbers, self.no_features)
         elif isinstance(columns, Mapping):
             features = self._of_modalities(columns["modality"])
         elif isinstance(columns, str):
@@ -133,9 +131,7 @@ class _Chooser:
         return features
 
     def named(self, patterns: Sequence[str]) -> IntArray:
-        """Features that have a name, or that a pattern of ``*``, ``?`` and ``[...]`` fits, in
-        their order.
-        """
+        """Features that have a name, or fit a pattern such as ``*_id``, in their order."""
         names = list(self._names)
         for pattern in patterns:
             if not matching([pattern], names):
@@ -219,9 +215,7 @@ def step_class(name: str) -> type[Any]:
 
 
 def _dotted(name: str, parameters: Mapping[str, Any]) -> Any:
-    """Make a transformer of another package; lists are given as tuples, which scikit-learn takes
-    for both.
-    """
+    """Make a transformer of another package; lists become tuples, taken for both."""
     cls = step_class(name)
     given = {
         key: tuple(value) if isinstance(value, list) else value for key, value in parameters.items()

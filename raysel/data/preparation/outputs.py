@@ -1,6 +1,4 @@
-"""Columns that a preparation makes of the features, and scores of features from scores of
-columns.
-"""
+"""Columns that a preparation makes of features, and features' scores from columns' scores."""
 
 from __future__ import annotations
 
@@ -81,8 +79,7 @@ def own_statistics_of(
 
 
 def sources(transformer: Any, n_in: int, n_out: int) -> IntArray:
-    """Return the input column that each output of a fitted transformer comes from, as the names of
-    its outputs tell.
+    """Return the input column of each output of a fitted transformer, as its names tell.
 
     Refused are transformers of which an output comes from several columns, or does not tell from
     which.

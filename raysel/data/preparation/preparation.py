@@ -1,6 +1,4 @@
-"""Preparation: steps that are fitted one after the other, each to some columns of the training
-samples.
-"""
+"""Preparation: steps fitted one after the other to columns of the training samples."""
 
 from __future__ import annotations
 
@@ -15,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
+from raysel.core.printing import by_number
 from raysel.data.preparation.outputs import Outputs, own_statistics_of, sources
 from raysel.data.task_blocks import Samples
 from raysel.numerics.column_scores import OwnStatistics
@@ -78,8 +77,7 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters of estimators that hold the arrangement of the prepared columns, where it is
-        another.
+        """Parameters of estimators that hold another arrangement of the prepared columns.
 
         ``estimator__origin`` is that of a `PermutationImportance`.
         """
@@ -128,9 +126,7 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         return self._run(values)
 
     def numbers(self, X: ArrayLike) -> FloatArray:
-        """Return samples as numbers: texts of categories as their positions, cells without a
-        value as NaN.
-        """
+        """Return samples as numbers: positions of categories, and NaN in cells without a value."""
         array = np.asarray(X)
         if array.dtype.kind in "biuf":
             return np.asarray(array, dtype=np.float64)
@@ -144,23 +140,17 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         return np.stack(columns, axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> LabelArray:
-        """Return a name for each prepared column: that of its feature, numbered where it has
-        several.
-        """
+        """Name each prepared column as its feature, with a number where there are several."""
         check_is_fitted(self)
         counts = np.bincount(self.origin_, minlength=self.n_features_in_)
         starts = np.concatenate([[0], np.cumsum(counts)])
-        return np.array(
-            [
-                (
-                    self.feature_names[f]
-                    if counts[f] == 1
-                    else f"{self.feature_names[f]}[{place - starts[f]}]"
-                )
-                for place, f in enumerate(self.origin_.tolist())
-            ],
-            dtype=object,
-        )
+        names = []
+        for place, feature in enumerate(self.origin_.tolist()):
+            name = self.feature_names[feature]
+            if counts[feature] > 1:
+                name = f"{name}[{place - starts[feature]}]"
+            names.append(name)
+        return np.array(names, dtype=object)
 
     def _column(self, cells: LabelArray, name: str) -> FloatArray:
         texts = {text: float(i) for i, text in enumerate((self.categories or {}).get(name, ()))}
@@ -169,9 +159,8 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             if cell is None or str(cell) in _NO_VALUE:
                 numbers[row] = np.nan
             elif isinstance(cell, str) and texts:
-                numbers[row] = texts.get(
-                    cell.strip(), float(len(texts))
-                )  # a category that no sample of the data had
+                # One more is a category that no sample of the data had.
+                numbers[row] = texts.get(cell.strip(), float(len(texts)))
             else:
                 try:
                     numbers[row] = float(cell)
@@ -196,11 +185,10 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             except ConfigError as error:
                 raise ConfigError(f"dataset.prepare: step {number + 1}, {name}: {error}") from error
             except _OF_STEPS as error:
-                first = str(error).partition("\n")[0].rstrip(".")
-                mend = ". Put {impute: median} before it" if "NaN" in first else ""
-                raise DataError(
-                    f"dataset.prepare: step {number + 1}, {name}: {first}{mend}."
-                ) from error
+                told = str(error).partition("\n")[0].rstrip(".")
+                if "NaN" in told:
+                    told += ". Put {impute: median} before it"
+                raise DataError(f"dataset.prepare: step {number + 1}, {name}: {told}.") from error
         kept = ~np.isin(columns.origin, self.no_features)
         if not kept.all():
             columns = _Columns(columns.values[:, kept], columns.origin[kept])
@@ -265,11 +253,11 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             names = list(
                 dict.fromkeys(self.feature_names[f] for f in columns.origin[lacking].tolist())
             )
-            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            n = len(names)
             raise DataError(
-                f"column '{names[0]}'{more} {'have' if more else 'has'} cells without a value that"
-                " no step fills; add {impute: median} to dataset.prepare, or {impute:"
-                " most_frequent} for text."
+                f"column '{names[0]}'{by_number(n, ' has', f' and {n - 1} more have')} cells"
+                " without a value that no step fills; add {impute: median} to dataset.prepare, or"
+                " {impute: most_frequent} for text."
             )
 
     def __sklearn_tags__(self) -> Tags:

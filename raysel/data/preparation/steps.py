@@ -78,17 +78,13 @@ class QuantileClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class JointScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Columns with mean 0 and variance 1 over all their values together, so that they keep their
-    differences.
-    """
+    """Columns with mean 0 and variance 1 over all values together, which keep differences."""
 
     mean_: float
     scale_: float
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Compute the mean and the standard deviation of all values of the training samples
-        without NaN.
-        """
+        """Compute mean and standard deviation of all training values but NaN."""
         values: FloatArray = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         known = values[~np.isnan(values)]
         self.mean_ = float(known.mean()) if len(known) else 0.0
@@ -111,9 +107,7 @@ class JointScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class NearConstantFilter(SelectorMixin, BaseEstimator):
-    """Columns without those of which one value, or NaN, makes up a share of the training
-    samples.
-    """
+    """Columns but those of which one value, or NaN, is a share of the training samples."""
 
     support_: BoolArray
 
@@ -143,9 +137,7 @@ class NearConstantFilter(SelectorMixin, BaseEstimator):
 
 
 class Residualiser(TransformerMixin, BaseEstimator):
-    """Residuals of the least-squares fit, with an intercept, of all but the last columns on
-    these, the confounds.
-    """
+    """Residuals of the least-squares fit, with intercept, of columns on the last, confounds."""
 
     def __init__(self, n_beside: int = 1) -> None:
         self.n_beside = n_beside
@@ -173,9 +165,7 @@ class Residualiser(TransformerMixin, BaseEstimator):
 
 
 def names_of_input(transformer: Any, input_features: ArrayLike | None) -> LabelArray:
-    """Return the names of the columns that a transformer was fitted to, as scikit-learn's
-    transformers name them.
-    """
+    """Return the names of the columns that a transformer was fitted to, as scikit-learn does."""
     check_is_fitted(transformer)
     names: LabelArray = OneToOneFeatureMixin.get_feature_names_out(transformer, input_features)
     return names

@@ -32,12 +32,9 @@ class TaskPreparation(Preparation):
         """Number of columns, or shape of the samples, of each task, where it is another."""
         if self.outputs is None:
             return {}
-        widths = zip(self.shapes.items(), self._widths, self.widths_, strict=True)
-        return {
-            "tasks": {
-                name: shape if before == now else now for (name, shape), before, now in widths
-            }
-        }
+        widths = zip(self.shapes, self._widths, self.widths_, strict=True)
+        changed = {name: now for name, before, now in widths if now != before}
+        return {"tasks": self.shapes | changed}
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit the preparation of each task to its training samples, and return these prepared."""
@@ -47,12 +44,16 @@ class TaskPreparation(Preparation):
             preparation and clone(preparation) for preparation in self.preparations.values()
         ]
         blocks, origin, start = [], [], 0
-        for number, (fitted, block) in enumerate(
-            zip(self.fitted_, blocks_of(samples), strict=True)
-        ):
-            own = None if y is None else np.asarray(y)[samples.tasks == number]
-            blocks.append(block if fitted is None else fitted.fit_transform(block, own))
-            origin.append(start + (np.arange(block.shape[1]) if fitted is None else fitted.origin_))
+        pairs = zip(self.fitted_, blocks_of(samples), strict=True)
+        for number, (fitted, block) in enumerate(pairs):
+            columns = np.arange(block.shape[1])
+            if fitted is None:
+                blocks.append(block)
+            else:
+                own = None if y is None else np.asarray(y)[samples.tasks == number]
+                blocks.append(fitted.fit_transform(block, own))
+                columns = fitted.origin_
+            origin.append(start + columns)
             start += block.shape[1]
         self.origin_: IntArray = np.concatenate(origin)
         self.widths_ = [block.shape[1] for block in blocks]
@@ -63,21 +64,20 @@ class TaskPreparation(Preparation):
         """Prepare samples by the fitted preparation of their task."""
         check_is_fitted(self)
         samples = self.numbers(X)
-        pairs = zip(self.fitted_, blocks_of(samples), strict=True)
-        blocks = [
-            block if fitted is None or not len(block) else fitted.transform(block)
-            for fitted, block in pairs
-        ]
-        blocks = [
-            block if len(block) else np.empty((0, width))
-            for block, width in zip(blocks, self.widths_, strict=True)
-        ]
+        blocks = []
+        for fitted, block, width in zip(
+            self.fitted_, blocks_of(samples), self.widths_, strict=True
+        ):
+            prepared = block
+            if not len(block):
+                prepared = np.empty((0, width))
+            elif fitted is not None:
+                prepared = fitted.transform(block)
+            blocks.append(prepared)
         return self._as_given(X, blocks, samples.tasks)
 
     def numbers(self, X: Any) -> Any:
-        """Return samples as blocks of the tasks; one is of the only task in whose columns it has
-        a value.
-        """
+        """Return samples as blocks of the tasks, each of the one in whose columns it has values."""
         if isinstance(X, TaskBlocks):
             return X
         array = np.asarray(X)
@@ -101,11 +101,9 @@ class TaskPreparation(Preparation):
         check_is_fitted(self)
         names = []
         for task, fitted, width in zip(self.preparations, self.fitted_, self._widths, strict=True):
-            own = (
-                [str(i) for i in range(width)]
-                if fitted is None
-                else fitted.get_feature_names_out().tolist()
-            )
+            own = [str(i) for i in range(width)]
+            if fitted is not None:
+                own = fitted.get_feature_names_out().tolist()
             names += [f"{task}/{name}" for name in own]
         return np.array(names, dtype=object)
 
@@ -126,6 +124,6 @@ class TaskPreparation(Preparation):
 
 
 def _numbers(preparation: Preparation | None, array: LabelArray) -> FloatArray:
-    return (
-        np.asarray(array, dtype=np.float64) if preparation is None else preparation.numbers(array)
-    )
+    if preparation is None:
+        return np.asarray(array, dtype=np.float64)
+    return preparation.numbers(array)

@@ -159,19 +159,11 @@ def rare_labels(y: LabelArray, names: Collection[str]) -> list[str]:
 def fold_entries(dataset: Dataset, groups: str | None) -> list[Entry]:
     """Choose the numbers of folds."""
     folds = drawn_folds(dataset, data_size(dataset).effort)
-    limit = f"; no more, because {folds.why}" if folds.why else ""
-    entries = [
-        Entry(
-            "cv.outer",
-            folds.outer,
-            f"folds whose test samples, which nothing else sees, give the score{limit}",
-        ),
-        Entry(
-            "cv.inner",
-            folds.inner,
-            "folds within each training set, which choose configuration and n_features",
-        ),
-    ]
+    outer = "folds whose test samples, which nothing else sees, give the score"
+    if folds.why:
+        outer += f"; no more, because {folds.why}"
+    inner = "folds within each training set, which choose configuration and n_features"
+    entries = [Entry("cv.outer", folds.outer, outer), Entry("cv.inner", folds.inner, inner)]
     if groups is not None:
         comment = "the samples of one value stay in one fold; the column is no feature"
         entries.append(Entry("cv.groups", groups, comment))

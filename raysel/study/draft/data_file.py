@@ -1,6 +1,4 @@
-"""What a data file holds: options under which it is read as it is meant, each with a reason, and
-what is in doubt.
-"""
+"""What a data file holds: options to read it as it is meant, with reasons and doubts."""
 
 from __future__ import annotations
 

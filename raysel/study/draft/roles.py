@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -210,8 +211,7 @@ def _is_empty(column: Any) -> Any:
 
 
 def _origins(column: Any) -> LabelArray | None:
-    """Number of each row's origin; each of a few empty cells, with which groups are refused, counts
-    as its own.
+    """Number each row's origin; each of a few empty cells, with which groups are refused, is one.
 
     None for other columns, and for few different values.
     """
@@ -235,7 +235,7 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
             f"label={label!r}: the file has no column of this name; {suggestion(label, names)}"
         )
     usual, likely, aside = taken_names(names), likely_labels(table), list[str]()
-    located = {name for together in places(names) for name in together}
+    located = {*chain.from_iterable(places(names))}
     if others := [name for name in likely if name not in located]:
         aside = [name for name in usual if name in located]  # y beside x
         usual, likely = [name for name in usual if name not in located], others

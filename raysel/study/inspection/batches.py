@@ -1,6 +1,4 @@
-"""How well the batch of a sample is still told from its prepared columns, on held-out training
-samples.
-"""
+"""How well batches are still told from prepared columns, on held-out training samples."""
 
 from __future__ import annotations
 
@@ -45,9 +43,8 @@ def batch_remarks(
         return
     for part, rows, X in prepared_parts(preparation, dataset):
         folds = [
-            (np.flatnonzero(np.isin(rows, inner.train)), np.flatnonzero(np.isin(rows, held_out)))
+            [np.flatnonzero(np.isin(rows, half)) for half in (inner.train, inner.validation)]
             for inner in plan.folds[0].inner
-            for held_out in [inner.validation]
         ]
         for step, column in _batches(part, X):
             predicted = [_predicted(part, X, dataset.y[rows], column, *fold) for fold in folds]
@@ -77,9 +74,7 @@ def _predicted(
     train: IntArray,
     held_out: IntArray,
 ) -> FloatArray:
-    """Batch and predicted batch of the held-out samples of batches that are learned from, shape
-    (2, n_samples).
-    """
+    """Batch and predicted batch of held-out samples of known batches, shape (2, n_samples)."""
     if len(train) > _MOST:
         train = np.sort(np.random.default_rng(0).choice(train, _MOST, replace=False))
     train = train[~np.isnan(X[train, column])]

@@ -1,6 +1,4 @@
-"""Remark on columns that are copies of others, where permutation importance is the rank: none is
-missed alone.
-"""
+"""Remark on columns that are copies of others, of which permutation importance misses none."""
 
 from __future__ import annotations
 
@@ -28,8 +26,7 @@ _GROUPS, _NAMED = 3, 4
 
 
 def column_copies(X: FloatArray) -> list[IntArray]:
-    """Return the groups of columns that are copies by their ranks, whatever their units and signs,
-    largest first.
+    """Return the groups of columns of equal ranks, whatever their units and signs, largest first.
 
     Columns of one group are joined by pairs of absolute rank correlation (Spearman) of 0.99 or
     more, on 500 samples at most; constant columns are in none. Of fewer than 20 samples no groups

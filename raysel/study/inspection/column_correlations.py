@@ -1,6 +1,4 @@
-"""Correlations, over the samples, of columns a fixed distance apart: the trace that rows of an
-image leave.
-"""
+"""Correlations of columns a fixed distance apart: the trace that rows of an image leave."""
 
 from __future__ import annotations
 
@@ -21,6 +19,24 @@ _VALUES = 20_000_000
 #: A column whose standard deviation is below this share of its largest absolute value is constant
 #: up to rounding.
 _CONSTANT = 1e-9
+#: Sides below this are too short to recognise an image by.
+SHORTEST_SIDE = 5
+# Thresholds on correlations c are on the scale (c - a) / (1 - a) with the mean correlation a of any
+# two cells, so that what all cells share (brightness) does not count. How far real sets are from
+# them: experiments/claims/arrangement.
+#: How much neighbouring cells must correlate in each direction.
+ABOVE_ANY_TWO = 0.2
+#: Correlations below this are as low as those of cells far apart.
+NO_MORE = 0.1
+#: Colour channels correlate this much more in one pixel than in neighbouring ones: as the last
+#: axis, as the first axis.
+_CHANNELS_LAST, _CHANNELS_FIRST = 0.1, 0.05
+#: How much less the end of a row must correlate with the start of the next one than cells within a
+#: row.
+_ROW_END = 0.05
+#: How far the correlation must fall from lag w to the mean of w - 1 and w + 1, as a share of 1
+#: minus it.
+_PEAK = 0.05
 
 
 def chosen_samples(X: NDArray[Any]) -> tuple[FloatArray, IntArray]:
@@ -51,15 +67,11 @@ class Neighbours:
     n_samples: int
 
     def within_rows(self, width: int) -> tuple[float, int]:
-        """Mean correlation, and number, of the pairs of cells side by side in one row of the
-        given length.
-        """
+        """Mean correlation, and number, of the pairs of cells side by side in rows of a length."""
         return _mean(self.with_next[np.arange(len(self.with_next)) % width < width - 1])
 
     def across_row_ends(self, width: int) -> float:
-        """Mean correlation of the last cell of a row and the first cell of the next one; NaN if
-        there is none.
-        """
+        """Mean correlation of the last cell of a row and the first of the next; NaN without."""
         return _mean(self.with_next[width - 1 :: width])[0]
 
     def excess(self, correlation: Any) -> Any:
@@ -67,21 +79,25 @@ class Neighbours:
         return (correlation - self.any_two) / (1 - self.any_two)
 
     def score(self, width: int) -> tuple[float, int]:
-        """Mean correlation, and number, of all pairs of neighbouring cells, if rows have
-        ``width`` cells.
-        """
+        """Mean correlation, and number, of all neighbouring cells, if rows are of a width."""
         horizontal, n_horizontal = self.within_rows(width)
         vertical, n_vertical = float(self.at_lag[width]), int(self.pairs_at_lag[width])
         n_pairs = n_horizontal + n_vertical
-        total = (horizontal * n_horizontal if n_horizontal else 0.0) + (
-            vertical * n_vertical if n_vertical else 0.0
-        )
-        return (total / n_pairs if n_pairs else math.nan), n_pairs
+        if not n_pairs:
+            return math.nan, 0
+        total = 0.0
+        if n_horizontal:
+            total += horizontal * n_horizontal
+        if n_vertical:
+            total += vertical * n_vertical
+        return total / n_pairs, n_pairs
 
 
 def _mean(values: FloatArray) -> tuple[float, int]:
     known = values[~np.isnan(values)]
-    return (float(known.mean()) if len(known) else math.nan), len(known)
+    if not len(known):
+        return math.nan, 0
+    return float(known.mean()), len(known)
 
 
 def standardised(samples: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -146,38 +162,13 @@ def partners(samples: FloatArray, n_columns: int = 200) -> float:
     return float(np.einsum("ij,ij->j", judged[:, columns[sought]], judged[:, best]).mean())
 
 
-#: Sides below this are too short to recognise an image by.
-SHORTEST_SIDE = 5
-# Thresholds on correlations c are on the scale (c - a) / (1 - a) with the mean correlation a of any
-# two cells, so that what all cells share (brightness) does not count. How far real sets are from
-# them: experiments/claims/arrangement.
-#: How much neighbouring cells must correlate in each direction.
-ABOVE_ANY_TWO = 0.2
-#: Correlations below this are as low as those of cells far apart.
-NO_MORE = 0.1
-#: Colour channels correlate this much more in one pixel than in neighbouring ones: as the last
-#: axis, as the first axis.
-_CHANNELS_LAST, _CHANNELS_FIRST = 0.1, 0.05
-#: How much less the end of a row must correlate with the start of the next one than cells within a
-#: row.
-_ROW_END = 0.05
-#: How far the correlation must fall from lag w to the mean of w - 1 and w + 1, as a share of 1
-#: minus it.
-_PEAK = 0.05
-
-
 def is_image(correlations: Neighbours, width: int) -> bool:
-    """Tell whether the correlations by distance are those of an image whose rows have the given
-    length.
-    """
-    below, lags = (
-        float(correlations.at_lag[width]),
-        np.arange(math.ceil(width / 2), len(correlations.at_lag)),
-    )
+    """Tell whether correlations by distance are those of an image whose rows have a length."""
+    below = float(correlations.at_lag[width])
+    lags = np.arange(math.ceil(width / 2), len(correlations.at_lag))
     beside = correlations.within_rows(width)[0]
-    around = correlations.at_lag[
-        [width - 1, width + 1]
-    ]  # cells below each other but for one column
+    # Of cells below each other but for one column.
+    around = correlations.at_lag[[width - 1, width + 1]]
     if np.isnan([below, beside, *around]).any() or correlations.any_two >= 1:
         return False
     rows_apart = correlations.excess(correlations.at_lag[2 * width :: width])
@@ -198,9 +189,7 @@ def is_image(correlations: Neighbours, width: int) -> bool:
 
 
 def _has_channels(correlations: Neighbours, width: int) -> bool:
-    """Tell whether three colour channels would explain the correlations: as the last axis or as
-    the first one.
-    """
+    """Tell whether three colour channels, the last axis or the first, explain the correlations."""
     n_features = len(correlations.with_next)
     if width % 3 == 0 and width >= 3 * SHORTEST_SIDE:
         inside = np.arange(n_features) % width < width - 1
@@ -218,10 +207,6 @@ def _has_channels(correlations: Neighbours, width: int) -> bool:
     channel, rest = divmod(n_features, 3)
     if rest or channel % width or channel < SHORTEST_SIDE * width:
         return False
-    same_pixel, nearby = (
-        correlations.at_lag[channel],
-        correlations.at_lag[[channel - width, channel + width]],
-    )
-    return bool(
-        correlations.excess(same_pixel) - correlations.excess(nearby.max()) >= _CHANNELS_FIRST
-    )
+    same_pixel = correlations.excess(correlations.at_lag[channel])
+    nearby = correlations.at_lag[[channel - width, channel + width]].max()
+    return bool(same_pixel - correlations.excess(nearby) >= _CHANNELS_FIRST)

@@ -28,11 +28,14 @@ _APART, _CORRELATED = 0.25, 0.3
 #: Correlation below which samples are not alike any more, and largest number of rows that this is
 #: measured on.
 _ALIKE, _MOST_ROWS = 0.1, 2**14
+#: Mean correlation, within the classes, of samples a number of rows apart that is no chance, its
+#: standard score, and its share of that at any other number; standard score of the share of them
+#: with one label.
+_PERIODIC, _PERIODIC_SCORE, _MOST_OF, _LABEL_SCORE = 0.2, 6.0, 0.8, 3.0
 
 
 def order_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
-    """Remark if near rows are alike: samples of one class only are compared, so a file sorted by
-    class is none.
+    """Remark if near rows of one class are alike, which a file sorted by class is not.
 
     With the folds of a plan, None if few such samples are tested with their nearest one in the
     training set, and tested samples correlate little with the training samples nearest in the file.
@@ -82,9 +85,7 @@ def order_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
 
 
 def _own_course(part: Part) -> FloatArray | None:
-    """Samples in a few random directions, without the columns that follow the file, which make
-    near rows alike.
-    """
+    """Samples in random directions, without columns that follow the file, which make rows alike."""
     n = len(part.X)
     kept = ~part.scan(lambda block: follows_file(block, part.codes))
     if not kept.any() or n < _FEWEST:
@@ -98,9 +99,7 @@ def _own_course(part: Part) -> FloatArray | None:
 
 
 def _nearest(codes: IntArray, Z: FloatArray) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
-    """Samples, the nearest one of the class of each, how far apart both are in the file, and the
-    chances of that.
-    """
+    """Samples, the nearest of the class of each, their distance in the file, and its chances."""
     n, rng, empty = len(Z), np.random.default_rng(0), np.empty(0, dtype=np.int64)
     samples, others, apart, chances = [], [], [], []
     for code in np.unique(codes):
@@ -149,9 +148,7 @@ def _tested(samples: IntArray, nearest: IntArray, plan: NestedPlan) -> float:
 
 
 def _left(part: Part, Z: FloatArray, plan: NestedPlan) -> float:
-    """Mean correlation of the test samples, over the outer folds, with the training sample
-    nearest in the file.
-    """
+    """Mean correlation of test samples with the training sample nearest in the file."""
     place = np.full(plan.n_samples, -1)
     place[part.rows] = np.arange(len(part.rows))
     W, products = deviations(Z, part.codes), []
@@ -175,15 +172,8 @@ def _about(part: Part, Z: FloatArray) -> str:
     return f" (about {lag} here)"
 
 
-#: Mean correlation, within the classes, of samples a number of rows apart that is no chance, its
-#: standard score, and its share of that at any other number; standard score of the share of them
-#: with one label.
-_PERIODIC, _PERIODIC_SCORE, _MOST_OF, _LABEL_SCORE = 0.2, 6.0, 0.8, 3.0
-
-
 def period_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
-    """Remark if every k-th row is alike, and so are their labels, as those of subjects measured in
-    turn.
+    """Remark if every k-th row is alike in features and labels, as of subjects measured in turn.
 
     With the folds of a plan, None if few test samples have one k rows away in the training set.
     """

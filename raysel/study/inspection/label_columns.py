@@ -89,9 +89,7 @@ def log_arrangements(sizes: IntArray) -> float:
 
 
 def drawn_rows(n_samples: int) -> IntArray:
-    """Draw rows among which a column with at most n / 5 values repeats one, all rows of a small
-    data set.
-    """
+    """Draw rows, or take all of few, among which a column of at most n / 5 values repeats one."""
     n_drawn = 512 + 8 * math.isqrt(n_samples)
     if n_drawn >= n_samples:
         return np.arange(n_samples)
@@ -114,17 +112,13 @@ class FewValues:
 
     @classmethod
     def of(cls, part: Part, suspects: Collection[int]) -> FewValues:
-        """Count the values of all columns of a part; 0 for the suspects and for constant
-        columns.
-        """
+        """Count the values of all columns of a part; 0 of suspects and of constant columns."""
         n_values = part.n_values(drawn_rows(len(part.X)))
         n_values[(n_values == 1) | np.isin(np.arange(len(n_values)), list(suspects))] = 0
         return cls(part, n_values)
 
     def is_by_chance(self, codes: IntArray, n_values: int) -> bool:
-        """Tell whether so many columns have few values that one determines the classes by
-        chance.
-        """
+        """Tell whether one of so many columns of few values determines the classes by chance."""
         few, sizes = len(self._few(codes, n_values)), np.bincount(codes)
         by_chance = n_values * math.log(len(sizes)) - log_arrangements(sizes) + math.log(few + 1)
         return few > 0 and by_chance >= math.log(BY_CHANCE)
@@ -217,9 +211,7 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
 def _judged(
     relation: LabelColumn, part: Part, few: FewValues, separable: bool
 ) -> LabelColumn | None:
-    """Return what a column is that looks like the label, if it may be a feature like the others;
-    None if by chance.
-    """
+    """Return what a column is that looks like the label, if it may be a feature; None by chance."""
     codes = part.codes if relation.label is None else part.y[:, relation.label].astype(np.int64)
     if relation.owner is not None:
         codes = (codes == relation.owner).astype(np.int64)
@@ -235,8 +227,7 @@ def _judged(
 def _may_determine(
     block: FloatArray, codes: IntArray, n_classes: int, remarkable: float
 ) -> BoolArray:
-    """Mask of the columns of which every value has one class in these rows, if they separate the
-    classes or have few.
+    """Mask of the columns each of whose values has one class, if they are few or in runs.
 
     Few are those of which the logarithm of the number of ways to give each a class is below
     ``remarkable``.
@@ -289,22 +280,18 @@ def _relation(part: Part, column: int, log_columns: float) -> LabelColumn | None
 
 
 def _of_determining(part: Part, n_values: int, n_runs: int, limit: float) -> Kind | None:
-    """Tell recodings from measurements among columns of which each value has one class; None for
-    a column by chance.
-    """
+    """Tell recodings from measurements among columns each of whose values has one class."""
     sizes = np.bincount(part.codes)
     n_classes, arrangements = len(sizes), log_arrangements(sizes)
     remarkable = n_values * math.log(n_classes) - arrangements < limit
-    coded = (
-        n_runs > 2 * n_classes
-        or n_values <= (_IN_ORDER if n_runs == n_classes else _MIXED) * n_classes
-    )
+    most_a_class = _IN_ORDER if n_runs == n_classes else _MIXED
+    coded = n_runs > 2 * n_classes or n_values <= most_a_class * n_classes
     # Repeated samples repeat the values of every column.
     if remarkable and coded and n_values * _PER_VALUE_LABEL <= len(np.unique(part.row_ids)):
         return "recoding"
-    if n_runs == n_classes:
-        return "separates" if gammaln(n_classes + 1) - arrangements < limit else None
-    return "owned" if remarkable else None
+    if n_runs != n_classes:
+        return "owned" if remarkable else None
+    return "separates" if gammaln(n_classes + 1) - arrangements < limit else None
 
 
 def _owner(inverse: IntArray, codes: IntArray) -> int | None:
@@ -357,8 +344,10 @@ def near_labels(part: Part, known: set[int]) -> list[NearLabel]:
     if np.bincount(codes, minlength=len(counts)).min() < _FEWEST_OF_CLASS:
         rows, codes = np.arange(len(part.X)), part.codes
     columns = [near for near in _columns(part, rows, codes) if not known.intersection(near.columns)]
-    pair = _pair(part, rows, codes, known | {column for near in columns for column in near.columns})
-    return [*columns, *([pair] if pair else [])]
+    for near in columns:
+        known = known.union(near.columns)
+    pair = _pair(part, rows, codes, known)
+    return [*columns, pair] if pair else columns
 
 
 def _drawn(n_samples: int, most: int) -> IntArray:
@@ -406,9 +395,7 @@ def _held_out_error(values: FloatArray, codes: IntArray) -> float:
 
 
 def _pair(part: Part, rows: IntArray, codes: IntArray, known: set[int]) -> NearLabel | None:
-    """Find the pair whose linear combination separates the classes ten times as well as any
-    other pair's.
-    """
+    """Find the pair that separates the classes ten times as well as any other, by a combination."""
     kept = np.setdiff1d(np.arange(part.X.shape[1]), list(known))
     if part.image or not 2 < len(kept) <= _MOST_COLUMNS:
         return None
@@ -434,4 +421,6 @@ def _pair(part: Part, rows: IntArray, codes: IntArray, known: set[int]) -> NearL
         np.linalg.solve(within[np.ix_(two, two)] + _RIDGE * np.eye(2), between[np.ix_(two, two)])
     )
     error = _held_out_error(Z[:, two] @ directions[:, ratios.real.argmax()].real, codes)
-    return NearLabel((int(kept[two[0]]), int(kept[two[1]])), error) if error <= _NEARLY else None
+    if error > _NEARLY:
+        return None
+    return NearLabel((int(kept[two[0]]), int(kept[two[1]])), error)

@@ -1,6 +1,4 @@
-"""How much of what nearest neighbours tell of test samples comes from training samples near them
-in place.
-"""
+"""How much nearest neighbours tell of test samples by training samples near them in place."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ _DRAWS, _FOLDS, _MOST_TESTS, _MOST_TRAINING = 49, 5, 1000, 5000
 
 @dataclass(frozen=True)
 class Nearness:
-    """Shares of the nearest neighbours in features that have the label of a test sample, means
-    over test samples.
-    """
+    """Shares of the nearest neighbours in features with the label of a test sample, on average."""
 
     of_all: float
     without_near: float
@@ -37,17 +33,14 @@ class Nearness:
 
     @property
     def loss(self) -> float:
-        """Share of the neighbours that the samples near in place make agree beyond what others
-        of the classes do.
-        """
+        """Share of neighbours that agree by those near in place, beyond others of the classes."""
         return self.without_others - self.without_near
 
 
 def nearness(
     P: FloatArray, Z: FloatArray, codes: IntArray, rows: IntArray, plan: NestedPlan | None = None
 ) -> list[Nearness]:
-    """Compare neighbours without the training samples near in place with those without others of
-    the same classes.
+    """Compare neighbours without those near in place with those without others of the classes.
 
     P has the places of the samples, Z their features, ``rows`` their positions in the plan. Within
     the classes places are permuted among the training samples, which changes nothing if features do
@@ -74,9 +67,7 @@ def nearness(
 
 @dataclass(frozen=True)
 class _Neighbours:
-    """Test samples of a fold and their nearest neighbours in features among the training
-    samples, nearest first.
-    """
+    """Test samples of a fold and their nearest neighbours in features among training samples."""
 
     #: Positions among the training samples, and whether these have the test sample's label; shape
     #: (n_tests, n_sought).
@@ -99,8 +90,7 @@ class _Neighbours:
         return cls(nearest, codes[train][nearest] == codes[test, None], apart, limits)
 
     def agreeing(self, places: IntArray) -> list[float]:
-        """Sum, over the test samples, the shares of neighbours with their label, for each share
-        that is left out.
+        """Sum the shares of neighbours with a test sample's label, for each share that is left out.
 
         A training sample has the place of the one whose position is given for it.
         """
@@ -117,9 +107,7 @@ class _Neighbours:
 def _folds(
     n: int, rows: IntArray, plan: NestedPlan | None, rng: np.random.Generator
 ) -> list[tuple[IntArray, IntArray]]:
-    """Positions of training and test samples: of random folds, or of the first repeat of a plan,
-    in a few folds.
-    """
+    """Positions of training and test samples of a few folds, random or of a plan."""
     if plan is None:
         tests = np.array_split(rng.permutation(n), _FOLDS)
         pairs = [(np.setdiff1d(np.arange(n), test), test) for test in tests]

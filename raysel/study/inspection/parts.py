@@ -1,6 +1,4 @@
-"""Parts of a data set that are inspected alone, scans of their columns, and equal and nearly
-equal samples.
-"""
+"""Parts of a data set that are inspected alone, scans of their columns, and equal samples."""
 
 from __future__ import annotations
 
@@ -37,11 +35,10 @@ _NEAR = 0.05
 #: The same for many samples at once: their least share of all, and how many times as many as by
 #: chance.
 _NEAR_OF_MANY, _MANY, _TIMES = 0.4, 0.15, 10
-#: Number of parts of equal size into which the values of a quantity are divided where classes are
-#: compared.
-_FIFTHS = 5
 #: Expected number of samples that are as near by chance.
 _BY_CHANCE = 0.01
+#: Number of float64 values that are copied at once: 32 MiB.
+_BLOCK = 2**22
 
 
 def equal_rows(X: FloatArray) -> IntArray:
@@ -112,9 +109,7 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
 
 
 def projected(X: FloatArray, rows: IntArray, scale: bool, rng: np.random.Generator) -> FloatArray:
-    """Scaled rows, on random directions if they are wider, which keep distances to about a
-    tenth.
-    """
+    """Scale rows, and project wide ones on random directions, which keep distances to a tenth."""
     n_features = X.shape[1]
     project = n_features > _DIRECTIONS
     Z = np.zeros((len(rows), _DIRECTIONS if project else n_features))
@@ -142,10 +137,6 @@ def deviations(Z: FloatArray, codes: IntArray) -> FloatArray:
     return np.asarray(W / length)
 
 
-#: Number of float64 values that are copied at once: 32 MiB.
-_BLOCK = 2**22
-
-
 @dataclass(frozen=True, eq=False)
 class Part:
     """Samples of one task, or of a data set of one task."""
@@ -167,9 +158,7 @@ class Part:
 
     @cached_property
     def codes(self) -> IntArray:
-        """Class of each sample, its combination of labels, or the fifth of its quantity: shape
-        (n_samples,).
-        """
+        """Class, combination of labels, or fifth of the quantity: shape (n_samples,)."""
         return self.target.alike(self.y)
 
     @cached_property
@@ -186,13 +175,12 @@ class Part:
 
     def own_name(self, column: int) -> str:
         """Return the name of a column without that of its task."""
-        name = self.names[column]
-        return name if self.task is None else name.removeprefix(f"{self.task}{SEPARATOR}")
+        if self.task is None:
+            return self.names[column]
+        return self.names[column].removeprefix(f"{self.task}{SEPARATOR}")
 
     def scan(self, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
-        """Return what a function of some columns returns for each, of a bounded number of
-        columns at once.
-        """
+        """Apply a function of columns to all of them, a bounded number at once."""
         width = max(1, _BLOCK // len(self.X))
         return np.concatenate(
             [function(self.X[:, i : i + width]) for i in range(0, self.X.shape[1], width)]

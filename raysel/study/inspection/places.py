@@ -1,6 +1,4 @@
-"""Remark on samples that resemble those near them in place, by columns that tell where each was
-measured.
-"""
+"""Remark on samples like those near them in place, by columns that tell the place."""
 
 from __future__ import annotations
 
@@ -37,8 +35,7 @@ _LOSS, _SCORE = 0.02, 4.0
 def place_remark(
     part: Part, plan: NestedPlan | None = None, beside: Mapping[str, FloatArray] | None = None
 ) -> str | None:
-    """Remark if the labels of samples are told by others near them in place more than by others of
-    their classes.
+    """Remark if labels are told by samples near in place more than by others of their classes.
 
     Places are the columns of the part, or those ``beside`` it, that are called so or hold the cells
     of a grid. Without places nothing is said: pixels of one scene at random places are independent
@@ -79,12 +76,12 @@ def place_remark(
 def _places(
     part: Part, beside: Mapping[str, FloatArray]
 ) -> tuple[tuple[str, ...], list[int], FloatArray] | None:
-    """Names of the columns that tell the place, which columns of the part they are, and the
-    places.
-    """
+    """Names and positions of the columns of the part that tell the place, and the places."""
     if part.image:
         return None
-    own = [part.own_name(column) for column in range(len(part.names))] if part.named else []
+    own: list[str] = []
+    if part.named:
+        own = [part.own_name(column) for column in range(len(part.names))]
     for names in places([*own, *beside]):
         columns = [own.index(name) for name in names if name in own]
         values = [
@@ -98,8 +95,7 @@ def _places(
 
 
 def _grid(part: Part) -> tuple[int, int] | None:
-    """Find two columns of equally spaced values that each sample has another pair of, which is no
-    chance.
+    """Find two columns of equally spaced values whose pairs all differ, which is no chance.
 
     Of n samples at random cells of a grid of m about n^2 / 2 m share theirs with another one.
     """
@@ -118,9 +114,7 @@ def _grid(part: Part) -> tuple[int, int] | None:
 
 
 def _length(part: Part, column: int) -> int:
-    """Number of steps from the least to the largest value of a column of equally spaced ones; 0
-    for any other.
-    """
+    """Number of equally spaced values from a column's least to its largest; 0 if they are not."""
     values = part.X[:, column]
     distinct = np.unique(values)
     if not _FEWEST_VALUES <= len(distinct) <= len(values) // 2:

@@ -1,6 +1,4 @@
-"""Columns that are a quantity itself, tell it for some of the samples, or give it two or a few
-together.
-"""
+"""Columns that are a quantity, tell it of some samples, or give it a few together."""
 
 from __future__ import annotations
 
@@ -70,9 +68,7 @@ def _is_equal(block: FloatArray, y: FloatArray) -> BoolArray:
 
 
 def _is_linear(block: FloatArray, y: FloatArray) -> BoolArray:
-    """Mask of the columns that are a linear function of a quantity, up to the rounding of what
-    is written.
-    """
+    """Mask of the columns that are a linear function of a quantity, up to rounding."""
     values, target = _centred(block), _centred(y)
     energies = (values**2).sum(axis=0) * (target**2).sum()
     linear: BoolArray = (energies > 0) & ((target @ values) ** 2 >= (1.0 - _ROUNDED) * energies)
@@ -105,8 +101,7 @@ class NearQuantity:
 
 
 def near_quantities(part: Part, known: set[int]) -> list[NearQuantity]:
-    """Find columns that are a quantity in some rows or nearly a function of it, or give it
-    together.
+    """Find columns that are a quantity in some rows, nearly a function of it, or give it together.
 
     ``known`` columns are not named.
     """
@@ -187,9 +182,7 @@ def _most_frequent(values: FloatArray) -> tuple[float, float]:
 
 
 def _functions(part: Part, rows: IntArray, y: FloatArray, known: Collection[int]) -> dict[int, str]:
-    """Few columns of which a quantity is nearly a function, or that are nearly one of it, and
-    figures of these.
-    """
+    """Few columns that are nearly a function of a quantity, or it of them, with their figures."""
     rough = part.scan(partial(_roughness, rows=_glimpse(rows), y=y))
     rough[list(known)] = np.inf
     candidates = np.argsort(rough, kind="stable")[: _MOST_COLUMNS + 1]
@@ -200,20 +193,16 @@ def _functions(part: Part, rows: IntArray, y: FloatArray, known: Collection[int]
     for n_told in range(min(_MOST_COLUMNS, len(order)), 0, -1):
         last, following = [*errors[order].tolist(), np.inf][n_told - 1 : n_told + 1]
         if last <= _NEARLY and following >= max(_TIMES * last, last + _MORE):
+            told = "Its dependence, by Chatterjee's xi, is"
             beside = "" if np.isinf(following) else f", that of the next {1 - following:.2f}"
             return {
-                int(
-                    candidates[i]
-                ): f"Its dependence, by Chatterjee's xi, is {1 - errors[i]:.2f}{beside}."
-                for i in order[:n_told]
+                int(candidates[i]): f"{told} {1 - errors[i]:.2f}{beside}." for i in order[:n_told]
             }
     return {}
 
 
 def _roughness(block: FloatArray, rows: IntArray, y: FloatArray) -> FloatArray:
-    """Mean step of ranks in the order of the other variable by that in any order, the smaller of
-    both directions.
-    """
+    """Mean step of ranks in the order of the other variable by that in any, the smaller of two."""
     ranks, target = rankdata(block[rows], axis=0), rankdata(y[rows])[:, None]
     along = np.diff(ranks[np.argsort(y[rows], kind="stable")], axis=0)
     of_target = np.diff(target[np.argsort(ranks, axis=0, kind="stable"), 0], axis=0)
@@ -231,9 +220,7 @@ def _mean_step(ranks: FloatArray) -> FloatArray:
 
 
 def _errors(X: FloatArray, rows: IntArray, y: FloatArray) -> FloatArray:
-    """One minus Chatterjee's xi, the larger one of both directions; infinite for columns of
-    nearly one value.
-    """
+    """One minus Chatterjee's xi, the larger of two; infinite for columns of nearly one value."""
     errors = np.full(X.shape[1], np.inf)
     for column in np.flatnonzero(_varies(X[rows])):
         values = X[rows, column]
@@ -244,18 +231,15 @@ def _errors(X: FloatArray, rows: IntArray, y: FloatArray) -> FloatArray:
 
 def _varies(X: FloatArray) -> BoolArray:
     """Mask of the columns with several samples that do not have the most frequent value."""
-    middle = np.sort(X, axis=0)[
-        len(X) // 2
-    ]  # the most frequent value, if half of the samples have it
+    # The most frequent value, if half of the samples have it.
+    middle = np.sort(X, axis=0)[len(X) // 2]
     return np.asarray((middle != X).sum(axis=0) >= _FEWEST_OTHERS)
 
 
 def _together(
     part: Part, rows: IntArray, y: FloatArray, known: Collection[int]
 ) -> tuple[tuple[int, ...], str] | None:
-    """Columns that give a quantity as a sum or difference, a product or ratio, and words on
-    these.
-    """
+    """Columns that give a quantity as a sum or difference, a product or ratio, and in words how."""
     kept = np.setdiff1d(np.arange(part.X.shape[1]), list(known))
     if part.image or not 2 < len(kept) <= _MOST_OF_PAIRS:
         return None
@@ -278,9 +262,7 @@ def _scales(X: FloatArray, y: FloatArray) -> Iterator[tuple[str, IntArray, Float
 
 
 def _pair(X: FloatArray, y: FloatArray) -> tuple[int, int] | None:
-    """Find the pair of columns whose linear combination leaves far less of a quantity than any
-    other.
-    """
+    """Find the pair of columns that, combined, leave far less of a quantity than any other."""
     Z, target = _centred(X), _centred(y)
     lengths = np.linalg.norm(Z, axis=0)
     Z = Z / np.where(lengths > 1e-9 * np.sqrt(len(Z)), lengths, np.inf)

@@ -99,9 +99,7 @@ def runs(codes: IntArray) -> tuple[int, float]:
 
 
 def in_runs(codes: IntArray) -> bool:
-    """Return whether labels stand in too few runs for chance (test of Wald and Wolfowitz, for
-    several classes).
-    """
+    """Return whether labels stand in too few runs for chance, by the test of Wald and Wolfowitz."""
     n, counts = len(codes), np.bincount(codes).astype(float)
     squares, cubes = (counts**2).sum(), (counts**3).sum()
     variance = (squares * (squares + n * (n + 1)) - 2 * n * cubes - n**3) / (n**2 * max(n - 1, 1))
@@ -112,9 +110,7 @@ def in_runs(codes: IntArray) -> bool:
 
 
 def follows_file(block: FloatArray, codes: IntArray, least: float = _FOLLOWS) -> BoolArray:
-    """Mask of the columns that, within the classes, correlate with the order of the rows by
-    ``least`` or more.
-    """
+    """Mask of the columns that correlate with the row by ``least`` or more within the classes."""
     sums = np.zeros(block.shape[1])
     for code in np.unique(codes):
         values = block[codes == code]
@@ -137,9 +133,7 @@ def _is_monotone(block: FloatArray) -> BoolArray:
 
 
 def _is_ordered_within(part: Part, column: int) -> bool:
-    """Return whether a monotone column is so within the classes, too, which it rarely is by
-    chance.
-    """
+    """Return whether a monotone column is so within classes too, which it rarely is by chance."""
     inverse = np.unique(part.X[:, column], return_inverse=True)[1]
     both = np.unique(part.codes * (inverse.max() + 1) + inverse, return_counts=True)[1]
     arrangements = gammaln(np.bincount(part.codes) + 1).sum() - gammaln(both + 1).sum()
@@ -151,9 +145,7 @@ def _n_runs(codes: IntArray) -> int:
 
 
 def _numbered_columns(part: Part, numbered: Sequence[int]) -> dict[int, Kind]:
-    """Tell indices and identifiers from other columns with a whole number of its own in each
-    row.
-    """
+    """Tell indices and identifiers from other columns of another whole number in each row."""
     n_samples, n_features = part.X.shape
     ranks = len(numbered) > max(
         2, n_features // 2
@@ -178,9 +170,7 @@ def _numbered_columns(part: Part, numbered: Sequence[int]) -> dict[int, Kind]:
 
 
 def _is_by_class(part: Part, order: IntArray) -> bool:
-    """Return whether the classes follow each other in an order of the rows, and rarely would by
-    chance.
-    """
+    """Return whether the classes follow each other in an order of the rows, not by chance."""
     sizes = np.bincount(part.codes)
     by_chance = gammaln(len(sizes) + 1) - gammaln(sizes.sum() + 1) + gammaln(sizes + 1).sum()
     return _n_runs(part.codes[order]) == len(sizes) and bool(
