@@ -29,7 +29,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
 
 
 @dataclass(frozen=True)
-class Labels:
+class FileLabels:
     """Labels of the samples, and what stands beside them."""
 
     #: Labels; shape (n_samples,) or (n_samples, n_labels).
@@ -39,7 +39,7 @@ class Labels:
     label: str | None = None
 
 
-def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
+def read_labels(options: ReadOptions, sizes: Sequence[int]) -> FileLabels:
     """Read the file of labels that ``options.labels`` names, for one of the numbers of samples."""
     path = options.labels
     if path is None:
@@ -80,7 +80,7 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
         )
     if groups is not None and groups not in columns:
         raise DataError(f"labels: {path} has no column {groups} for the groups; it holds {held}.")
-    return Labels(
+    return FileLabels(
         y, None if groups is None else _values(path, groups, columns[groups]), label or None
     )
 

@@ -26,7 +26,7 @@ from raysel.data.formats.files import (
     matching,
     missing,
 )
-from raysel.data.formats.labels_file import Labels, array_labels, read_labels
+from raysel.data.formats.labels_file import FileLabels, array_labels, read_labels
 from raysel.data.formats.recognition import has_label_name, label_arrays
 from raysel.data.formats.sparse_matrices import refuse_sparse_arrays, sparse_matrices
 from raysel.data.layouts import Modalities
@@ -139,7 +139,7 @@ def _refuse_sparse(path: Path, file: ArrayFile, arrays: Mapping[str, LabelArray]
         refuse_sparse_arrays(path, file.names)
 
 
-def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]) -> Labels:
+def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]) -> FileLabels:
     """Labels and groups, of the file itself or of the file of labels."""
     usual = label_arrays(file.names)
     if options.labels is not None:
@@ -174,7 +174,7 @@ def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]
             )
         raise missing(path, "array y for the labels", file.names, remedy)
     groups = None if options.groups is None else array_labels(file.get(options.groups))
-    return Labels(array_labels(file.get(label)), groups, label)
+    return FileLabels(array_labels(file.get(label)), groups, label)
 
 
 def likely_label_arrays(file: ArrayFile) -> list[str]:
@@ -244,7 +244,7 @@ def _samples_first(
 
 
 def _parts(
-    path: Path, arrays: dict[str, LabelArray], labels: Labels, beside: set[str | None]
+    path: Path, arrays: dict[str, LabelArray], labels: FileLabels, beside: set[str | None]
 ) -> tuple[dict[str, LabelArray], list[str]]:
     """Arrays of numbers with a row for each label, and notes on them and on those left out."""
     n_samples = len(labels.y)

@@ -73,7 +73,7 @@ def read_table(path: Path, options: ReadOptions) -> RawData:
 
 
 @dataclass(frozen=True)
-class TableRows:
+class FileRows:
     """Rows of a Parquet or Arrow IPC file, a bounded number of which is read at a time."""
 
     path: Path
@@ -143,7 +143,7 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
         mapped = batches.largest > min(_READ_WHOLE, max_data_bytes())
         sides = first.X.shape[1:]
         shape = (len(read.y), int(np.prod(sides)))
-        source = TableRows(path.absolute(), options, shape, _written(path), mapped)
+        source = FileRows(path.absolute(), options, shape, _written(path), mapped)
         return replace(
             first,
             X=StoredSamples(source),

@@ -66,7 +66,7 @@ _FITTED = {
 }
 
 
-class Entry(NamedTuple):
+class DraftedKey(NamedTuple):
     """One key of a drafted configuration, with dots between its sections and its name."""
 
     key: str
@@ -156,21 +156,24 @@ def rare_labels(y: LabelArray, names: Collection[str]) -> list[str]:
     return rare if y.shape[1] - len(rare) > 1 else []
 
 
-def fold_entries(dataset: Dataset, groups: str | None) -> list[Entry]:
+def fold_entries(dataset: Dataset, groups: str | None) -> list[DraftedKey]:
     """Choose the numbers of folds."""
     folds = drawn_folds(dataset, data_size(dataset).effort)
     outer = "folds whose test samples, which nothing else sees, give the score"
     if folds.why:
         outer += f"; no more, because {folds.why}"
     inner = "folds within each training set, which choose configuration and n_features"
-    entries = [Entry("cv.outer", folds.outer, outer), Entry("cv.inner", folds.inner, inner)]
+    entries = [
+        DraftedKey("cv.outer", folds.outer, outer),
+        DraftedKey("cv.inner", folds.inner, inner),
+    ]
     if groups is not None:
         comment = "the samples of one value stay in one fold; the column is no feature"
-        entries.append(Entry("cv.groups", groups, comment))
+        entries.append(DraftedKey("cv.groups", groups, comment))
     return entries
 
 
-def method_entries(dataset: Dataset) -> list[Entry]:
+def method_entries(dataset: Dataset) -> list[DraftedKey]:
     """Choose the solver, its parameters and the space that is searched."""
     name = _method_name(dataset)
     method = solver_class(method_of_target(name, dataset.target.kind))
@@ -179,19 +182,21 @@ def method_entries(dataset: Dataset) -> list[Entry]:
         simple = "fisher_score" if dataset.target.is_of_classes else "f_test"
         why = f"{FOR_LARGE[simple]}, a feature at a time: the fits of {name} would take long"
         return [
-            Entry("solver.name", simple, why),
-            Entry("search.method", "grid", "one configuration"),
+            DraftedKey("solver.name", simple, why),
+            DraftedKey("search.method", "grid", "one configuration"),
         ]
     entries = [
-        Entry("solver.name", name, f"{draft.why}; others: python -m raysel.tune --list-solvers")
+        DraftedKey(
+            "solver.name", name, f"{draft.why}; others: python -m raysel.tune --list-solvers"
+        )
     ]
     if draft.params:
-        entries.append(Entry("solver.params", dict(draft.params), draft.of_params))
-    entries.append(Entry("solver.space", dict(draft.space), draft.of_space))
+        entries.append(DraftedKey("solver.params", dict(draft.params), draft.of_params))
+    entries.append(DraftedKey("solver.space", dict(draft.space), draft.of_space))
     search, what = "grid", "every combination of the space"
     if method.capabilities.path:
         search, what = "path", "all values of the space in one pass over each training set"
-    return [*entries, Entry("search.method", search, what)]
+    return [*entries, DraftedKey("search.method", search, what)]
 
 
 def _method_name(dataset: Dataset) -> str:
@@ -212,7 +217,7 @@ def feature_numbers(n_features: int) -> list[int]:
     return [numbers[place] for place in places]
 
 
-def scaling_entry(dataset: Dataset) -> Entry:
+def scaling_entry(dataset: Dataset) -> DraftedKey:
     """Choose the scaling by the ranges of the values."""
     X, layout = np.asarray(dataset.filled), dataset.layout
     low, high = X.min(axis=0), X.max(axis=0)
@@ -236,7 +241,7 @@ def scaling_entry(dataset: Dataset) -> Entry:
         value, why = "unit", f"all columns by one range, for they look like pixels: {shown}"
     elif layout.feature_noun != "column":
         why = f"mean 0 and variance 1 a {layout.feature_noun}, learned on each training set"
-    return Entry("dataset.scaling", value, why)
+    return DraftedKey("dataset.scaling", value, why)
 
 
 def _of_one_unit(low: FloatArray, high: FloatArray) -> bool:
@@ -253,7 +258,7 @@ def _like_pixels(X: FloatArray, low: FloatArray, high: FloatArray) -> bool:
     return bool(np.mean(low == 0) > 0.5 and np.median(high) >= 0.5 * high.max())
 
 
-def evaluation_entries(dataset: Dataset) -> list[Entry]:
+def evaluation_entries(dataset: Dataset) -> list[DraftedKey]:
     """Choose the estimator, the numbers of features and the metric."""
     which = (
         f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
@@ -261,9 +266,9 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
     value = default_estimator(dataset)
     if not dataset.target.is_of_classes:
         return [
-            Entry("evaluation.estimator", value, _FITTED[value]),
-            Entry("evaluation.n_features", feature_numbers(dataset.n_features), which),
-            Entry(
+            DraftedKey("evaluation.estimator", value, _FITTED[value]),
+            DraftedKey("evaluation.n_features", feature_numbers(dataset.n_features), which),
+            DraftedKey(
                 "evaluation.metric",
                 default_metric(dataset),
                 "1 less the squared error over that of the training mean; or neg_rmse, neg_mae,"
@@ -275,28 +280,28 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
             "the model's own prediction from all features; knn and linear_svm are fitted to the"
             " best n_features"
         )
-        return [Entry("evaluation.estimator", NATIVE, why), _metric(dataset)]
+        return [DraftedKey("evaluation.estimator", NATIVE, why), _metric(dataset)]
     numbers = feature_numbers(dataset.n_features)
-    strengths = [Entry("evaluation.C", list(_C), _OF_C)] if value == LINEAR_SVM else []
+    strengths = [DraftedKey("evaluation.C", list(_C), _OF_C)] if value == LINEAR_SVM else []
     return [
-        Entry("evaluation.estimator", value, _FITTED[value]),
+        DraftedKey("evaluation.estimator", value, _FITTED[value]),
         *strengths,
-        Entry("evaluation.n_features", numbers, which),
-        Entry("evaluation.choose_n", "best", _BEST),
+        DraftedKey("evaluation.n_features", numbers, which),
+        DraftedKey("evaluation.choose_n", "best", _BEST),
         _metric(dataset),
     ]
 
 
-def _metric(dataset: Dataset) -> Entry:
+def _metric(dataset: Dataset) -> DraftedKey:
     key, value = "evaluation.metric", default_metric(dataset)
     if not dataset.target.is_one_class:
         why = "mean over the labels of each label's F1, so that rare labels count as much"
-        return Entry(key, value, why)
+        return DraftedKey(key, value, why)
     counts = dataset.target.counts(dataset.y).tolist()
     fewest, most = min(counts), max(counts)
     if most < _UNBALANCED * fewest:
         why = "share of test samples that are classified correctly; the classes are balanced enough"
-        return Entry(key, value, why)
+        return DraftedKey(key, value, why)
     if len(counts) == 2 and dataset.layout.noun == "table":
         # A linear SVM without class weights may predict the larger class only, and yet rank the
         # samples well.
@@ -304,6 +309,6 @@ def _metric(dataset: Dataset) -> Entry:
             "share of the pairs of a sample of each class that are ranked rightly, for they have"
             f" {fewest} and {most} samples; chance is .5; or balanced_accuracy"
         )
-        return Entry(key, "roc_auc", why)
+        return DraftedKey(key, "roc_auc", why)
     why = f"mean recall of the classes, for they have {fewest} to {most} samples; or accuracy"
-    return Entry(key, "balanced_accuracy", why)
+    return DraftedKey(key, "balanced_accuracy", why)

@@ -27,7 +27,7 @@ from raysel.data.whole_numbers import other_notes
 from raysel.study.definition import Study
 from raysel.study.draft.choices import (
     FOR_LARGE,
-    Entry,
+    DraftedKey,
     evaluation_entries,
     fold_entries,
     method_entries,
@@ -147,7 +147,7 @@ def _config(text: str) -> StudyConfig:
     return config_from_dict(parse_yaml(text, "the drafted study"), "the drafted study")
 
 
-def _entries(data: Recognised, target: Path | None) -> list[Entry]:
+def _entries(data: Recognised, target: Path | None) -> list[DraftedKey]:
     """Keys of the configuration in their order."""
     dataset = data.dataset
     method = method_entries(dataset)
@@ -157,12 +157,12 @@ def _entries(data: Recognised, target: Path | None) -> list[Entry]:
             " jointly."
         )
     entries = [
-        Entry(
+        DraftedKey(
             "name",
             f"{plain_name(data.path)}-{method[0].value}",
             "of the study's folder, and in MLflow",
         ),
-        Entry(
+        DraftedKey(
             "seed",
             0,
             "folds and random numbers are drawn from it; the same seed gives the same numbers",
@@ -176,37 +176,41 @@ def _entries(data: Recognised, target: Path | None) -> list[Entry]:
     return sorted(entries, key=lambda entry: _SECTIONS.index(entry.key.partition(".")[0]))
 
 
-def _dataset_entries(data: Recognised, target: Path | None) -> list[Entry]:
+def _dataset_entries(data: Recognised, target: Path | None) -> list[DraftedKey]:
     """Keys of the section ``dataset``, without the scaling."""
     path = _stated_path(data.path, target)
     if data.is_builtin:
-        entries = [Entry("dataset.source", data.path, "data set that scikit-learn includes")]
+        entries = [DraftedKey("dataset.source", data.path, "data set that scikit-learn includes")]
     else:
         looked_up = "looked up from the working directory, then from $RAYSEL_DATA"
         entries = [
-            Entry("dataset.path", path, "data file" if Path(path).is_absolute() else looked_up)
+            DraftedKey("dataset.path", path, "data file" if Path(path).is_absolute() else looked_up)
         ]
     if "mask" in data.options:
-        entries.insert(0, Entry("dataset.source", NIFTI, "the data file names volumes"))
+        entries.insert(0, DraftedKey("dataset.source", NIFTI, "the data file names volumes"))
     for name, value in data.options.items():
         if name == "drop" and value:
             entries.append(
-                Entry("dataset.drop", value, f"no features: {with_reasons(data.reasons)}")
+                DraftedKey("dataset.drop", value, f"no features: {with_reasons(data.reasons)}")
             )
         elif name in ("labels", "mask"):
             entries.append(
-                Entry(f"dataset.{name}", _stated_path(value, target), data.comments.get(name, ""))
+                DraftedKey(
+                    f"dataset.{name}", _stated_path(value, target), data.comments.get(name, "")
+                )
             )
         elif name not in ("drop", "groups"):
-            entries.append(Entry(f"dataset.{name}", value, data.comments.get(name, "")))
+            entries.append(DraftedKey(f"dataset.{name}", value, data.comments.get(name, "")))
     steps, why = data.preparation
     if steps:
         entries.append(
-            Entry("dataset.prepare", steps, f"fitted on the training samples of each fold: {why}")
+            DraftedKey(
+                "dataset.prepare", steps, f"fitted on the training samples of each fold: {why}"
+            )
         )
     if not data.dataset.target.is_of_classes:
         comment = "the label is a quantity; classification would take each value as a class"
-        entries.append(Entry("dataset.task", "regression", comment))
+        entries.append(DraftedKey("dataset.task", "regression", comment))
     return entries
 
 
@@ -221,7 +225,7 @@ def _stated_path(given: str, target: Path | None) -> str:
     return str(path.absolute())
 
 
-def _text(data: Recognised, entries: Sequence[Entry], target: Path | None) -> str:
+def _text(data: Recognised, entries: Sequence[DraftedKey], target: Path | None) -> str:
     dataset, file = data.dataset, "STUDY.yaml" if target is None else shlex.quote(str(target))
     size = (
         f"{dataset.n_samples} samples x {dataset.n_features} features, {dataset.describe_target()}"
@@ -235,7 +239,9 @@ def _text(data: Recognised, entries: Sequence[Entry], target: Path | None) -> st
     return study_text(headline, data.doubts, entries)
 
 
-def study_text(headline: Sequence[str], doubts: Sequence[str], entries: Iterable[Entry]) -> str:
+def study_text(
+    headline: Sequence[str], doubts: Sequence[str], entries: Iterable[DraftedKey]
+) -> str:
     """Return a configuration as YAML that explains each key, behind it or above it."""
     lines = [*chain.from_iterable(map(_comment, headline))]
     if doubts:

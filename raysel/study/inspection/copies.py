@@ -13,7 +13,7 @@ from raysel.core.arrays import IntArray
 from raysel.core.printing import by_number, listed
 from raysel.data.dataset import Dataset
 from raysel.evaluation.plan import NestedPlan
-from raysel.study.inspection.leaks import Findings
+from raysel.study.inspection.leaks import Inspection
 
 #: Number of rows that a remark names.
 _NAMED = 3
@@ -26,7 +26,7 @@ _ROOM = 10
 
 
 def copy_remarks(
-    findings: Findings, dataset: Dataset, plan: NestedPlan | None = None
+    findings: Inspection, dataset: Dataset, plan: NestedPlan | None = None
 ) -> Iterator[str]:
     """Remark on equal samples, and on pairs of samples that are nearly equal.
 
@@ -62,7 +62,7 @@ def copy_remarks(
         )
 
 
-def _few_possible(findings: Findings) -> bool:
+def _few_possible(findings: Inspection) -> bool:
     """Return whether the columns have so few values that equal samples are to be expected."""
     X = findings.part.X
     room = accumulate(np.log(len(np.unique(X[:, column]))) for column in range(X.shape[1]))
@@ -87,7 +87,7 @@ def _joined(ids: IntArray, pairs: IntArray) -> IntArray:
 
 def _across(
     ids: IntArray,
-    findings: Findings,
+    findings: Inspection,
     dataset: Dataset,
     plan: NestedPlan | None,
 ) -> tuple[str, bool]:

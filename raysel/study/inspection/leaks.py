@@ -41,7 +41,7 @@ _PLAIN = re.compile(r"[A-Za-z][\w.-]*")
 
 
 @dataclass(frozen=True, eq=False)
-class Findings:
+class Inspection:
     """Findings of the inspection of one part of a data set."""
 
     part: Part
@@ -73,14 +73,14 @@ class Findings:
         return near_rows(self.part.X, self.part.row_ids, scale=not self.part.image)
 
 
-_KNOWN: WeakKeyDictionary[Dataset, tuple[Findings, ...]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Dataset, tuple[Inspection, ...]] = WeakKeyDictionary()
 
 
-def inspect(dataset: Dataset) -> tuple[Findings, ...]:
+def inspect(dataset: Dataset) -> tuple[Inspection, ...]:
     """Inspect a data set, each task alone."""
     if dataset not in _KNOWN:
         _KNOWN[dataset] = tuple(
-            Findings(part, row_columns(part), _columns_of_label(part)) for part in parts(dataset)
+            Inspection(part, row_columns(part), _columns_of_label(part)) for part in parts(dataset)
         )
     return _KNOWN[dataset]
 
@@ -111,7 +111,7 @@ def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
             raise DataError(_message(findings, dataset, leaks))
 
 
-def leaking_columns(findings: Findings, dataset: Dataset) -> dict[int, str]:
+def leaking_columns(findings: Inspection, dataset: Dataset) -> dict[int, str]:
     """Describe the columns that are an index or the label itself."""
     part = findings.part
     leaks = {}
@@ -186,7 +186,7 @@ def _describe_quantity_column(relation: LabelColumn, named: str) -> str | None:
     }.get(relation.kind)
 
 
-def _message(findings: Findings, dataset: Dataset, leaks: dict[int, str]) -> str:
+def _message(findings: Inspection, dataset: Dataset, leaks: dict[int, str]) -> str:
     """Describe the first columns, and name all of them with both remedies."""
     part, n = findings.part, len(leaks)
     them = by_number(n, "it", "them")

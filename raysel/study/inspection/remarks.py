@@ -16,7 +16,7 @@ from raysel.study.inspection.arrangement import arrangement_remark
 from raysel.study.inspection.copies import copy_remarks
 from raysel.study.inspection.dependence import order_remark, period_remark
 from raysel.study.inspection.label_columns import NearLabel
-from raysel.study.inspection.leaks import Findings, inspect, leaking_columns
+from raysel.study.inspection.leaks import Inspection, inspect, leaking_columns
 from raysel.study.inspection.parts import Part, parts
 from raysel.study.inspection.places import place_remark
 from raysel.study.inspection.quantity_columns import NearQuantity
@@ -128,7 +128,7 @@ def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
             )
 
 
-def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
+def _column_remarks(findings: Inspection, dataset: Dataset) -> Iterator[str]:
     """Remark on single columns, and pairs; on each column once."""
     part = findings.part
     leaking = leaking_columns(findings, dataset)
@@ -217,7 +217,7 @@ def _drop_features(names: Sequence[str]) -> str:
 
 
 def _columns_by_kind(
-    findings: Findings, leaking: Collection[int], *, grouped: bool
+    findings: Inspection, leaking: Collection[int], *, grouped: bool
 ) -> dict[str, list[int]]:
     """Columns of each kind that is remarked on, without those that leak; each column once."""
     by_row = {column: kind for column, kind in findings.by_row.items() if column not in leaking}
@@ -246,7 +246,7 @@ def _columns_by_kind(
     return kinds | {"group": [] if grouped else kinds["group"]}
 
 
-def _may_name_groups(findings: Findings, column: int) -> bool:
+def _may_name_groups(findings: Inspection, column: int) -> bool:
     """Return whether a column whose values have one class each may number subjects."""
     # It has whole numbers, two or more samples a value, and is unlike most other columns: not half
     # to twice as many values.
@@ -268,7 +268,7 @@ def _names(part: Part, columns: Sequence[int]) -> str:
     return ", ".join(part.own_name(column) for column in columns[:_NAMED])
 
 
-def _named(findings: Findings, columns: Sequence[int]) -> str:
+def _named(findings: Inspection, columns: Sequence[int]) -> str:
     names = _names(findings.part, columns)
     if len(columns) == 1:
         return f"Column '{names}'"

@@ -21,7 +21,7 @@ from raysel.evaluation.plan import NestedPlan
 from raysel.study.draft.choices import (
     FEWEST,
     MOST_FEATURES,
-    Entry,
+    DraftedKey,
     class_counts,
     drawn_folds,
     evaluation_entries,
@@ -140,10 +140,10 @@ names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_
 @settings(max_examples=25)
 def test_the_text_reads_back_whatever_the_names(drop, label, comment):
     entries = [
-        Entry("seed", 0, comment),
-        Entry("dataset.label", label, comment),
-        Entry("dataset.drop", drop, comment),
-        Entry("cv.outer", 5, "x" * 200),
+        DraftedKey("seed", 0, comment),
+        DraftedKey("dataset.label", label, comment),
+        DraftedKey("dataset.drop", drop, comment),
+        DraftedKey("cv.outer", 5, "x" * 200),
     ]
     text = study_text([comment], [comment, f"line\nbreak {comment}"], entries)
     assert parse_yaml(text, "text") == {
