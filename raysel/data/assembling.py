@@ -42,7 +42,7 @@ def arrange(
     if order not in ("C", "F"):
         raise DataError(f"order={order!r} must be 'C', row by row, or 'F', column by column.")
     raw = _apart(raw, confounds)
-    raw = _without_missing_labels(_of_task(raw, task), source)
+    raw = _without_missing_labels(_with_target(raw, task), source)
     raw = _exclude(_as_classes(raw, exclude_labels, source), exclude_labels, source)
     raw = _choose_classes(raw, classes, exclude_classes, source)
     X, names, rounded = raw.X, raw.feature_names, raw.rounded
@@ -159,7 +159,7 @@ def _check_order(
         )
 
 
-def _of_task(raw: RawData, task: str | None) -> RawData:
+def _with_target(raw: RawData, task: str | None) -> RawData:
     """Set the target that a task is for."""
     if task is None:
         return raw

@@ -99,11 +99,11 @@ def check_method(config: StudyConfig, can: Capabilities) -> None:
         check_judge(judge, name, can.ranks, can.predicts)
     if "." in judge:
         judge_class(judge)
-    for key, measure in metrics_of(config):
+    for key, measure in list_metrics(config):
         metric(measure, key)
 
 
-def judge_of(settings: EvaluationConfig) -> Judge:
+def make_judge(settings: EvaluationConfig) -> Judge:
     """Return what scores the best features, with the settings that the inner scores choose from."""
     if settings.estimator == LINEAR_SVM:
         return Judge.of(LINEAR_SVM, {}, {"C": settings.C})
@@ -139,11 +139,11 @@ def imported_code(config: StudyConfig) -> list[tuple[str, str]]:
         ]
     return [
         *names,
-        *((key, name) for key, name in metrics_of(config) if is_imported(name, METRICS)),
+        *((key, name) for key, name in list_metrics(config) if is_imported(name, METRICS)),
     ]
 
 
-def metrics_of(config: StudyConfig) -> list[tuple[str, str]]:
+def list_metrics(config: StudyConfig) -> list[tuple[str, str]]:
     """Return the keys and the names of the metric and of those that are reported."""
     report = [("evaluation.report", name) for name in config.evaluation.report]
     return [("evaluation.metric", config.evaluation.metric), *report]
@@ -224,7 +224,7 @@ def check_metrics(config: StudyConfig, dataset: Dataset, labelled: BoolArray) ->
     for part in parts(dataset.excerpt):
         y = part.y[labelled[part.rows]]
         of = "y" if part.task is None else f"y of task {part.task}"
-        for key, name in metrics_of(config):
+        for key, name in list_metrics(config):
             dataset.target.check_metric(name, y, key=key, of=of)
 
 
@@ -333,7 +333,7 @@ def check_folds(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None
                 f" {d} features; what a fit keeps in place of the samples is no smaller unless"
                 " there are more samples than features: leave the key out."
             )
-    for key, name in metrics_of(config):
+    for key, name in list_metrics(config):
         _check_single(key, name, dataset, plan)
         if not metric(name, key).every_class:
             continue
@@ -377,11 +377,11 @@ def check_parameters(
             solver.check(n_columns)
         except ConfigError as error:
             raise ConfigError(
-                f"configuration {name}: {error}{_of_plain_columns(config, dataset, solver)}"
+                f"configuration {name}: {error}{_advise_on_plain_columns(config, dataset, solver)}"
             ) from error
 
 
-def _of_plain_columns(config: StudyConfig, dataset: Dataset, solver: Estimator) -> str:
+def _advise_on_plain_columns(config: StudyConfig, dataset: Dataset, solver: Estimator) -> str:
     """Return what to do about a method of arrays if the samples are plain columns."""
     if len(dataset.layout.grid) != 1 or "shape" not in solver.layout_parameters:
         return ""

@@ -38,11 +38,17 @@ from raysel.study.checks import (
     check_method,
     check_metrics,
     check_parameters,
-    judge_of,
+    make_judge,
     refuse_importance,
 )
 from raysel.study.defaults import with_defaults
-from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_configurations, load_data
+from raysel.study.inputs import (
+    draw_folds,
+    kept_columns,
+    list_configurations,
+    load_data,
+    make_blocks,
+)
 from raysel.study.inspection.batches import batch_remarks
 from raysel.study.inspection.column_copies import column_copy_remarks
 from raysel.study.inspection.leaks import refuse_leaks
@@ -52,7 +58,7 @@ from raysel.study.inspection.remarks import (
     data_remarks,
     scale_remarks,
 )
-from raysel.study.preparation import check_sites, preparation_of, tried_preparation
+from raysel.study.preparation import build_preparation, check_sites, tried_preparation
 from raysel.study.trial_fits import Findings, check_configurations
 
 _NO_ROWS = np.empty(0, np.int64)
@@ -241,7 +247,7 @@ class Study:
     @cached_property
     def block_numbers(self) -> IntArray | None:
         """Block of consecutive rows of each sample, by ``cv.blocks``; None without it."""
-        blocks = blocks_of(self.config, self.dataset)
+        blocks = make_blocks(self.config, self.dataset)
         if blocks is None:
             return None
         return blocks.numbers(self.dataset.n_samples)
@@ -331,7 +337,7 @@ class Study:
 
     @cached_property
     def _preparation(self) -> Preparation | None:
-        return preparation_of(self.config, self.dataset)
+        return build_preparation(self.config, self.dataset)
 
     def preparation(self) -> Preparation | None:
         """Return an unfitted preparation of the columns; None without ``dataset.prepare``."""
@@ -341,7 +347,7 @@ class Study:
     def evaluation(self) -> Evaluation:
         """Settings by which fitted selectors are scored."""
         settings = self.config.evaluation
-        tasks, judge = self.dataset.layout.task_names, judge_of(settings)
+        tasks, judge = self.dataset.layout.task_names, make_judge(settings)
         references = settings.references
         if not self.config.dataset.in_memory:
             references = references and "chance"

@@ -336,7 +336,7 @@ def kept_columns(config: StudyConfig) -> list[str]:
     return kept
 
 
-def blocks_of(config: StudyConfig, dataset: Dataset) -> Blocks | None:
+def make_blocks(config: StudyConfig, dataset: Dataset) -> Blocks | None:
     """Return the blocks of consecutive samples that folds are made of; None for single ones."""
     if config.cv.blocks == BlocksConfig():
         return None
@@ -350,7 +350,7 @@ def blocks_of(config: StudyConfig, dataset: Dataset) -> Blocks | None:
 
 def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> NestedPlan:
     """Draw a study's folds, or read those of a resumed study or of ``cv.plan``."""
-    blocks = blocks_of(config, dataset)
+    blocks = make_blocks(config, dataset)
     whole = dataset.groups if blocks is None else blocks.numbers(dataset.n_samples)
     if plan is not None:
         try:

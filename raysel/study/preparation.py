@@ -29,7 +29,7 @@ _TRIED = 25
 _IMPUTE = "{impute: median}"
 
 
-def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
+def build_preparation(config: StudyConfig, dataset: Dataset) -> Preparation | None:
     """Return the unfitted preparation of ``dataset.prepare``, for each task its own, or None."""
     sections: dict[str, DatasetConfig | TaskConfig] = {
         task.name: task for task in config.dataset.tasks or ()

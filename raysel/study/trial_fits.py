@@ -29,7 +29,7 @@ from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, shown_setting
 from raysel.evaluation.split import Split, SplitRows, set_parameters
 from raysel.numerics.classification import class_scores, gives_class_scores
 from raysel.numerics.metrics import Metric, metric
-from raysel.study.checks import check_judge, judge_of, metrics_of, one_label_only
+from raysel.study.checks import check_judge, list_metrics, make_judge, one_label_only
 
 #: Number of samples of each class, or with and without each label, in a trial fit.
 _TRIED_PER_CLASS = 10
@@ -132,7 +132,7 @@ def _tried_judges(
     Its outputs must be those that the metrics take. A setting, or a number of features, with which
     it fails is left out here as it is by the study, unless all fail.
     """
-    judge = judge_of(config.evaluation)
+    judge = make_judge(config.evaluation)
     if "." not in judge.name:
         return []
     judges: list[Any] = []
@@ -168,7 +168,7 @@ def _tried_judges(
                 if whole:
                     failure = failure or raised
                 continue
-            for key, name in metrics_of(config):
+            for key, name in list_metrics(config):
                 _check_output(fitted, X[:, :n], y, metric(name, key), key, where)
             judges.append(fitted)
             break
@@ -389,7 +389,7 @@ def _check_path(solvers: Sequence[Estimator]) -> None:
 
 def _metrics_by_response(config: StudyConfig, *responses: str) -> list[tuple[str, Metric]]:
     """Metrics of the study that take one of these outputs, with their keys."""
-    chosen = [(key, metric(name, key)) for key, name in metrics_of(config)]
+    chosen = [(key, metric(name, key)) for key, name in list_metrics(config)]
     return [(key, measure) for key, measure in chosen if measure.response in responses]
 
 

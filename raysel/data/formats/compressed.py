@@ -94,7 +94,7 @@ def _files(archive: tarfile.TarFile, path: Path) -> list[str]:
     names: list[str] = []
     for member in archive:
         check_data_bytes(path, member.size, f"its file {member.name}")
-        names += [member.name] * (member.isreg() and not _of_macos(member.name))
+        names += [member.name] * (member.isreg() and not _is_of_macos(member.name))
         if len(names) > 1:
             break
     return names
@@ -102,13 +102,13 @@ def _files(archive: tarfile.TarFile, path: Path) -> list[str]:
 
 def _only(names: list[str], path: Path) -> str:
     """Return the name of the one file of an archive."""
-    files = [name for name in names if not _of_macos(name)]
+    files = [name for name in names if not _is_of_macos(name)]
     if len(files) == 1:
         return files[0]
     held = f"several files, e.g. {files[0]} and {files[1]}" if files else "no file"
     raise DataError(f"{path} holds {held}; an archive with one text table is read: unpack it.")
 
 
-def _of_macos(name: str) -> bool:
+def _is_of_macos(name: str) -> bool:
     """Return whether a file holds what macOS adds to an archive."""
     return name.startswith("__MACOSX/") or PurePath(name).name.startswith("._")

@@ -30,7 +30,7 @@ from raysel.data.formats.written_numbers import (
     is_number,
     is_number_of_thousands,
     is_plain_number,
-    value_of,
+    parse_number,
     with_hyphens,
     with_numbers,
 )
@@ -205,7 +205,7 @@ def _is_header(first: list[str], rest: list[list[str]], known: Collection[str]) 
     texts = [
         i for i, cell in enumerate(first) if cell.strip() not in MISSING and not is_number(cell)
     ]
-    numbers = [value_of(cell) for cell in first if is_number(cell)]
+    numbers = [parse_number(cell) for cell in first if is_number(cell)]
     below = {
         i: [row[i] for row in rest if i < len(row) and row[i].strip() not in MISSING] for i in texts
     }
@@ -224,7 +224,7 @@ def _are_positions(numbers: list[float], rest: list[list[str]]) -> bool:
         return len(numbers) >= _LEAST_COUNTED and numbers[0] in (0, 1) and numbers == counted
     if not _is_monotone(numbers):
         return False
-    values = ([value_of(cell) for cell in row if is_number(cell)] for row in rest)
+    values = ([parse_number(cell) for cell in row if is_number(cell)] for row in rest)
     return not rest or sum(map(_is_monotone, values)) <= len(rest) / 2
 
 

@@ -50,7 +50,7 @@ def is_number_of_thousands(cell: str) -> bool:
     return _THOUSANDS.fullmatch(cell.strip()) is not None
 
 
-def value_of(cell: str) -> float:
+def parse_number(cell: str) -> float:
     """Value of a cell that holds a number, without the sign of its unit."""
     return float(re.sub(rf"{_UNIT}|\s", "", cell).replace(",", "."))
 

@@ -114,7 +114,7 @@ class _Chooser:
         elif columns is None:
             features = np.setdiff1d(numbers, self.no_features)
         elif isinstance(columns, Mapping):
-            features = self._of_modalities(columns["modality"])
+            features = self._select_modalities(columns["modality"])
         elif isinstance(columns, str):
             features = np.setdiff1d(numbers if columns == "numbers" else texts, self._sites)
         else:
@@ -140,7 +140,7 @@ class _Chooser:
                 )
         return np.array(matching(patterns, names), dtype=np.int64)
 
-    def _of_modalities(self, names: Sequence[str]) -> IntArray:
+    def _select_modalities(self, names: Sequence[str]) -> IntArray:
         slices = self._layout.slices()
         if unknown := [name for name in names if name not in slices]:
             known = suggestion(unknown[0], slices) if slices else "they form no modalities."

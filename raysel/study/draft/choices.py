@@ -233,7 +233,7 @@ def scaling_entry(dataset: Dataset) -> DraftedKey:
             " that none dominates"
         )
     elif dataset.target.kind != LABELS and layout.noun != "table":
-        if _of_one_unit(low, high):
+        if _share_unit(low, high):
             value, why = "unit", f"all cells by one range, as fits pixels: {shown}"
         else:
             why = f"the cells' ranges differ more than {_UNITS:g}-fold, so each cell by its own"
@@ -244,7 +244,7 @@ def scaling_entry(dataset: Dataset) -> DraftedKey:
     return DraftedKey("dataset.scaling", value, why)
 
 
-def _of_one_unit(low: FloatArray, high: FloatArray) -> bool:
+def _share_unit(low: FloatArray, high: FloatArray) -> bool:
     ranges = (high - low)[high > low]
     return len(ranges) == 0 or bool(np.quantile(ranges, 0.9) <= _UNITS * np.quantile(ranges, 0.1))
 

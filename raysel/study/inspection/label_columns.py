@@ -269,7 +269,7 @@ def _relation(part: Part, column: int, log_columns: float) -> LabelColumn | None
         return LabelColumn("copy" if same else "recoding", n_values, in_order=True)
     if n_pairs == n_values:
         n_runs = 1 + int(np.count_nonzero(np.diff(codes[np.argsort(inverse)])))
-        kind = _of_determining(part, n_values, n_runs, limit)
+        kind = _classify_determining(part, n_values, n_runs, limit)
         return None if kind is None else LabelColumn(kind, n_values, in_order=n_runs == n_classes)
     if (
         n_pairs == n_classes
@@ -279,7 +279,7 @@ def _relation(part: Part, column: int, log_columns: float) -> LabelColumn | None
     return None
 
 
-def _of_determining(part: Part, n_values: int, n_runs: int, limit: float) -> Kind | None:
+def _classify_determining(part: Part, n_values: int, n_runs: int, limit: float) -> Kind | None:
     """Tell recodings from measurements among columns each of whose values has one class."""
     sizes = np.bincount(part.codes)
     n_classes, arrangements = len(sizes), log_arrangements(sizes)
