@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from raysel.config.schema import AUTO, StudyConfig
 from raysel.data.dataset import Dataset
-from raysel.evaluation.judges import JUDGES_OF, KNN, LINEAR_SVM, NATIVE
+from raysel.evaluation.judges import BESIDE_NATIVE, JUDGES_OF, KNN, LINEAR_SVM, NATIVE
 
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 #: Layout whose ranked features a linear SVM scores; of arrays, as of images, the nearest neighbour
@@ -34,6 +34,10 @@ def with_defaults(config: StudyConfig, dataset: Dataset) -> StudyConfig:
         chosen["report"] = tuple(name for name in settings.report if name != chosen["metric"])
     if settings.estimator == AUTO:
         chosen["estimator"] = _estimator(config, dataset)
+    is_native = chosen.get("estimator", settings.estimator) == NATIVE
+    has_rival = not is_native or dataset.target.kind in BESIDE_NATIVE
+    if settings.references and not (has_rival and config.dataset.in_memory):
+        chosen["references"] = "chance"
     return config.model_copy(update={"evaluation": settings.model_copy(update=chosen)})
 
 

@@ -110,9 +110,6 @@ class Study:
             config = config.model_copy(update={"solver": solver})
         config = with_defaults(config, dataset)
         config = config.model_copy(update={"dataset": config.dataset.model_copy(update=found)})
-        if not config.dataset.in_memory and config.evaluation.references:
-            guesses = config.evaluation.model_copy(update={"references": "chance"})
-            config = config.model_copy(update={"evaluation": guesses})
         background = None
         if config.dataset.background is not None:
             background = read_background(config.dataset.background, dataset.layout)

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from small_studies import NoUpload
 
 from raysel.base.estimator import Capabilities, OneShotEstimator
+from raysel.cli.plan import describe
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
@@ -16,6 +17,7 @@ from raysel.data.targets import REGRESSION, Target, target, target_of
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
 from raysel.run.api import prepare_study
+from raysel.run.course import OneStudy
 
 TIMES = [("event", bool), ("time", np.float64)]
 
@@ -162,6 +164,9 @@ def test_one_class_adds_a_target(tmp_path, data):
     study = prepare_study(RAW, data=data)
     assert study.config.evaluation.metric == "test_new_target.concordance"
     assert study.config.evaluation.estimator_name == "native"
+    plan = "\n".join(describe(OneStudy.of(study)))
+    assert f"{data.y['event'].sum()} events" in plan
+    assert "all features by" not in plan
     result = course.run(study, tmp_path / "study", SerialExecutor(study), start_upload=NoUpload)
     assert (tmp_path / "study" / "report.html").is_file()
     assert result.ranking().to_frame()["index"].iloc[0] == 3
