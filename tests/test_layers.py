@@ -52,7 +52,6 @@ PRIVATE = {
 #: Files outside of data/ that ask for the dtype or the dimension of y, and why; there are to be
 #: fewer, and no others: a target of `raysel.data.targets` says what follows from the kind of y.
 ASK_Y = {
-    "base/adapter.py": "labels as a user gives them to an estimator",
     "base/classifiers.py": "labels as a user gives them to an estimator",
     "base/label_codes.py": "labels as a user gives them to an estimator",
     "base/importance.py": "labels as a user gives them to an estimator",
