@@ -1,6 +1,4 @@
-"""The commands: what they do and print; Ctrl-C before they start, or while they end, prints one
-word.
-"""
+"""The commands: what they do and print; Ctrl-C at any time prints one word."""
 
 import sys
 from types import TracebackType
@@ -9,9 +7,7 @@ from types import TracebackType
 def _print_uncaught(
     kind: type[BaseException], error: BaseException, frames: TracebackType | None
 ) -> None:
-    """Print an exception that nothing has caught; of Ctrl-C, during the first imports too, one
-    word.
-    """
+    """Print an exception that nothing has caught; of Ctrl-C one word."""
     if issubclass(kind, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
     else:
@@ -19,9 +15,7 @@ def _print_uncaught(
 
 
 def _is_command() -> bool:
-    """Return whether this process is ``raysel`` or ``python -m raysel``, not another
-    program that calls one.
-    """
+    """Return whether this process is a command of raysel, not a program that calls one."""
     program = sys.modules["__main__"]
     spec = getattr(program, "__spec__", None)
     if spec is None:

@@ -36,9 +36,7 @@ _SHOWN = ("data", "label", "groups", "left out", "excluded")
 
 
 def run(arguments: Namespace) -> int:
-    """Audit a study, or the filter and linear model on a data file; print the result, and return
-    the status.
-    """
+    """Audit a study, or a simple method on a data file, and return the exit status."""
     out = Terminal()
     if arguments.output and Path(arguments.output).suffix not in _SUFFIXES:
         raise ConfigError(
@@ -77,9 +75,7 @@ def _given(arguments: Namespace, out: Terminal) -> Study:
 
 
 def _of_file(arguments: Namespace, out: Terminal) -> Study:
-    """Return the study of the filter and the linear model on a data file, whose columns are
-    those of a draft.
-    """
+    """Return the study of the filter and the linear model on the columns of a draft."""
     draft = init_study(arguments.file, arguments.label, labels=arguments.labels)
     drafted = Study.prepare(draft.config)
     data = drafted.dataset

@@ -166,9 +166,7 @@ def _print_memory(error: MemoryError) -> int:
 
 
 def _print_fault(error: Exception) -> int:
-    """Print an error that raysel should have foreseen, and the line that it came from; return
-    the exit status.
-    """
+    """Print an error that raysel should have foreseen, and where it came from."""
     from raysel.core.printing import Terminal, short
 
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if _OWN in frame.filename]
@@ -183,9 +181,7 @@ def _print_fault(error: Exception) -> int:
 
 
 def _print_error(error: RayselError, study: str = "") -> int:
-    """Print an error and, if a study has not finished, the command that resumes it; return the
-    exit status.
-    """
+    """Print an error, with the command that resumes an unfinished study."""
     from raysel.core.errors import (
         ConfigError,
         DataError,
@@ -212,9 +208,7 @@ def _print_error(error: RayselError, study: str = "") -> int:
 
 @contextmanager
 def _flushed_streams() -> Iterator[None]:
-    """Flush the standard streams at the end; one that cannot be written leads to nowhere, so that
-    Python ends in silence.
-    """
+    """Flush the standard streams at the end; one that cannot be written leads to nowhere."""
     try:
         yield
     finally:

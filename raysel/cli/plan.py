@@ -118,9 +118,7 @@ class _Cost(NamedTuple):
 
     @property
     def fixed_seconds(self) -> float:
-        """Elapsed seconds of what does not depend on the fits: starting Ray, writing the
-        results, the upload.
-        """
+        """Elapsed seconds that do not depend on the fits: start of Ray, results, upload."""
         return self.cost.end_seconds + (RAY_SECONDS if self.study.executor == "ray" else 0.0)
 
 
@@ -148,9 +146,7 @@ def _positive_row(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def _member_rows(plan: _Cost, first: Study) -> Iterator[tuple[str, str]]:
-    """Describe the method and the cost of a member, and the settings in which it differs from
-    the first member.
-    """
+    """Describe method and cost of a member, and where it differs from the first one."""
     cost, d = plan.cost, plan.study.dataset.n_features
     on = "" if d == first.dataset.n_features else f" on {d} features"
     each = "" if cost.fit_seconds is None else f" of {cost.fit_seconds:.3g} s on average"
@@ -183,9 +179,7 @@ def _describe_total(plans: Sequence[_Cost]) -> str:
 def section(
     title: str, headline: str, rows: Iterable[tuple[str, str]], width: int | None
 ) -> Iterator[str]:
-    """Arrange a section of a plan: a line with its title, and terms with their texts in two
-    columns.
-    """
+    """Arrange a section of a plan: its title, and terms with their texts in two columns."""
     pairs = list(rows)
     yield from _in_columns(title, headline, _COLUMN, width)
     column = max(_COLUMN, *(len(term) + 4 for term, _ in pairs)) if pairs else _COLUMN
@@ -248,9 +242,7 @@ def _folds_section(study: Study, width: int | None) -> Iterator[str]:
 
 
 def _stratified(study: Study) -> str:
-    """Return how the folds are divided by a quantity; empty for classes, whose counts are
-    listed.
-    """
+    """Return how the folds are divided by a quantity; empty for classes."""
     blocks, plan = study.config.cv.blocks, study.config.cv.plan
     if plan or blocks.forward:
         return ""
@@ -397,9 +389,7 @@ def _describe_time(cost: CostEstimate, places: Slots, fixed: float = 0.0) -> str
 
 
 def _failure_note(cost: CostEstimate) -> Iterator[str]:
-    """Yield sentences with the configurations, and the numbers of features, whose pilot fit
-    failed, if any did.
-    """
+    """Yield what fails in the pilot fits: numbers of features and configurations."""
     for each in cost.failing:
         yield f"evaluation.estimator fails with {each.what}, which will be left out: {each.reason}"
     if cost.failures:

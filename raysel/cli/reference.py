@@ -45,9 +45,7 @@ def print_references(arguments: argparse.Namespace) -> int:
 
 
 def print_config_reference(out: Console, section: str = "") -> None:
-    """Print the keys of a configuration with their values, defaults and descriptions: all, or
-    those of a section.
-    """
+    """Print the keys of a configuration, or of a section, with values and descriptions."""
     entries = [*config_reference(), *comparison_reference()]
     if section:
         sections = dict.fromkeys(entry.key.partition(".")[0] for entry in entries)
@@ -64,9 +62,7 @@ def print_config_reference(out: Console, section: str = "") -> None:
 
 
 def print_solver_reference(out: Console, name: str = "") -> None:
-    """Print all registered methods with what they can do, what they are, and their parameters;
-    or all of one.
-    """
+    """Print all methods with abilities, descriptions and parameters; or one of them."""
     if name:
         _print_solver(name, out)
         return
@@ -86,9 +82,7 @@ def print_solver_reference(out: Console, name: str = "") -> None:
 
 
 def print_builtin_reference(out: Console) -> None:
-    """Print the built-in studies and comparisons: what each is for, and whether its data are
-    found.
-    """
+    """Print the built-in studies and comparisons, and whether their data are found."""
     rows = [_builtin_entry(name, path) for name, path in builtin_configs().items()]
     _print_entries("name", "data and description", rows, out)
     text = (
@@ -162,9 +156,7 @@ def _settable(cls: type) -> list[Parameter]:
 
 
 def _print_solver(name: str, out: Console) -> None:
-    """Print what a method is and can do, its parameters, what of them the built-in studies
-    search, and its papers.
-    """
+    """Print what a method is, can do and takes, what is searched of it, and its papers."""
     cls = solver_class(name)
     texts = parameter_texts(cls)
     out.print(f"{name}: {summary(cls)}\n{_solver_entry(name)[1]}\n")
@@ -182,9 +174,7 @@ def _print_solver(name: str, out: Console) -> None:
 
 
 def _builtin_spaces(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the built-in studies and comparisons that search parameters of a method, and their
-    values.
-    """
+    """Yield the built-in studies that search parameters of a method, and their values."""
     for study, path in builtin_configs().items():
         raw, _ = read_raw(path)
         for member in (raw, *(raw.get("compare") or {}).values()):

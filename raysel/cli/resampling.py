@@ -1,6 +1,4 @@
-"""Commands ``permute`` and ``stability``: a finished study resampled, and what came of it
-printed.
-"""
+"""Commands ``permute`` and ``stability``, which resample a finished study."""
 
 from __future__ import annotations
 
@@ -51,9 +49,7 @@ def _run(
     options: Sequence[str],
     show: Callable[[Path, Result, Console], None],
 ) -> int:
-    """Compute something for the study that the arguments name, with options of its own, and
-    print it.
-    """
+    """Compute something for a study, with options of its own, and print it."""
     out = Terminal(quiet=arguments.quiet)
     options = (*options, "config", "executor", "address", "allow_mixed_versions")
     given = {name: getattr(arguments, name) for name in options}

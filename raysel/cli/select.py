@@ -1,6 +1,4 @@
-"""Command ``select``: the ranking of a finished study and the features it selects, written and
-printed.
-"""
+"""Command ``select``: the ranking of a finished study and the features that it selects."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Work of the commands ``init``, ``report`` and ``upload``, which write or copy the files of a
-study.
-"""
+"""Commands ``init``, ``report`` and ``upload``, which write or copy files of a study."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Summary of a finished study as the command prints it, and the lines and tables of all
-summaries.
-"""
+"""Summary of a finished study, and the lines and tables of all summaries."""
 
 from __future__ import annotations
 
@@ -49,8 +47,7 @@ _GAP = 2
 def print_answer(
     result: StudyResult, out: Console, *, verbose: bool = False, noted: bool = False
 ) -> None:
-    """Print what a study found: score, verdict, references, best features, stability, and what asks
-    for an action.
+    """Print what a study found, and what of it asks for an action.
 
     Remarks on the data that the command has ``noted`` before are not repeated. On a
     terminal sentences are wrapped between words; in a file each stays on one line.
@@ -95,9 +92,7 @@ def print_features(result: StudyResult, ranking: FeatureRanking, out: Console) -
 
 
 def _lines(result: StudyResult, *, verbose: bool) -> Iterator[tuple[str, str]]:
-    """Yield label and text of the lines on further scores, the stability of the best features,
-    and on all else.
-    """
+    """Yield the lines on further scores, on stability, and on all else, each with its label."""
     facts, agreement = result.facts, result.facts.agreement
     lines = {
         "by task": texts.format_each(facts.by_task),
@@ -142,9 +137,7 @@ def _explanations(facts: Facts) -> Iterator[str]:
 
 
 def print_files(result: StudyResult, out: Console) -> None:
-    """Print where the report and the study are, the next command, and how to open MLflow; no
-    path is broken.
-    """
+    """Print where the files of a study are, the next command, and how to open MLflow."""
     facts, place = result.facts, shown_place(result.path)
     if result.directory.report.exists():
         n = len(facts.remarks)
@@ -162,9 +155,7 @@ def print_files(result: StudyResult, out: Console) -> None:
 
 
 def _mlflow_lines(result: StudyResult) -> list[str]:
-    """Return the command that opens MLflow, and the address of the page with the trials, best
-    first.
-    """
+    """Return the command that opens MLflow, and the address of the page with the trials."""
     uri = result.stored.study.uri
     page = runs_page(result.tracking.get("experiment_id", "0"), result.tracking.get("view", ""))
     store = store_file(uri)
@@ -222,9 +213,7 @@ def print_upload(place: Path, states: Iterable[Mapping[str, Any]], out: Console)
 
 
 def print_path(path: str | Path, out: Console) -> None:
-    """Print a path on a line of its own: made printable on a terminal, and as it is for a
-    program that reads it.
-    """
+    """Print a path on a line: printable on a terminal, as it is for a program."""
     if out.is_terminal:
         out.print(str(path))
     else:
@@ -252,9 +241,7 @@ def write_for_programs(text: str) -> None:
 
 
 def print_table(table: TextTable, out: Console) -> None:
-    """Print a table; columns that do not fit beside the others follow below, with the names of
-    the rows again.
-    """
+    """Print a table; columns that do not fit follow below, with the names of the rows."""
     width = out.width if out.is_terminal else _WIDTH
     header = [texts.spaced(name) for name in table.header]
     if table.title:

@@ -1,6 +1,4 @@
-"""Command ``trust``: what a study of another account is, and its models signed with this
-account's key.
-"""
+"""Command ``trust``, which shows a stranger's study and signs its models by this account."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ from raysel.tracking.directory import StudyDirectory, started_members
 
 
 def run(arguments: Namespace) -> int:
-    """Show what a study is, sign those of its models that are not trusted, and return the exit
-    status.
-    """
+    """Show what a study is, sign its models that are not trusted, and return the status."""
     out = Terminal()
     with opened_at(arguments.study, write=True) as path:
         for label, text in _described(path):
@@ -50,9 +46,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _described(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield what the journals say of a study, or of each member of a comparison; no model is
-    opened.
-    """
+    """Yield what the journals say of a study, or of each member; no model is opened."""
     if path.is_file():
         return
     directory = StudyDirectory(path)

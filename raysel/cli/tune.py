@@ -221,9 +221,7 @@ def _prepared(arguments: Namespace) -> tuple[OneStudy | Comparison, StudyDirecto
 
 
 def _open_places(arguments: Namespace, places: ExitStack, out: Console) -> None:
-    """Replace the URIs of stored studies, and that to which a dry run writes, by folders of this
-    machine.
-    """
+    """Replace the URIs of stored studies and of dry runs by folders of this machine."""
     if arguments.replay:
         arguments.replay = places.enter_context(opened_at(arguments.replay, write=True))
     elif arguments.resume and arguments.dry_run:
@@ -237,9 +235,7 @@ def _open_places(arguments: Namespace, places: ExitStack, out: Console) -> None:
 
 
 def _offer(study: Study, output: str | None, out: Terminal) -> StudyDirectory | None:
-    """Return the directory of an interrupted run of the same study if the user confirms to
-    resume it.
-    """
+    """Return the directory of the same study, interrupted, if the user wants to resume it."""
     output = output or study.config.output
     if as_uri(output):
         return None
@@ -268,9 +264,7 @@ def _offer(study: Study, output: str | None, out: Terminal) -> StudyDirectory | 
 
 
 def _replay(path: Path, arguments: Namespace, out: Console) -> int:
-    """Upload a study or a comparison to MLflow again; runs that are already there are not
-    changed.
-    """
+    """Upload a study or a comparison again; runs that are there already stay as they are."""
     directory = StudyDirectory(path)
     compared = directory.members.exists()
     stored = ComparisonRecord.read(directory) if compared else StoredStudy.read(directory).study
@@ -322,9 +316,7 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
 
 
 def _kept(arguments: Namespace, path: Path | None) -> str:
-    """Return a sentence on what is kept of an interrupted study or comparison, and the command
-    that resumes it.
-    """
+    """Say what is kept of an interrupted study or comparison, and how to resume it."""
     directory = StudyDirectory(path) if path else None
     if directory is not None and directory.members.exists():
         entries = ComparisonRecord.read(directory).members

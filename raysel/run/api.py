@@ -315,8 +315,7 @@ def resume_comparison(
     allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> ComparisonResult:
-    """Resume a comparison that was interrupted, try its failed members again, or extend it by more
-    members.
+    """Resume a comparison: its failed members are tried again, further ones are added.
 
     Members that have finished are not run again.
 
@@ -368,9 +367,7 @@ def prepare_study(
     resumed: StudyDirectory | None = None,
     tracked: bool = True,
 ) -> Study:
-    """Load a study's data, draw its folds, list its configurations, and check them against each
-    other.
-    """
+    """Load a study's data, draw its folds, list its configurations, and check all."""
     own = OwnData(X, y, label, groups, data)
     return OneStudy.prepare(config, overrides, own=own, resumed=resumed, tracked=tracked).first
 

@@ -1,6 +1,4 @@
-"""Study made of Python objects: an estimator, a space of its parameters, arrays, numbers of
-folds or splitters.
-"""
+"""Study made of Python objects: an estimator, a space, arrays, folds or splitters."""
 
 from __future__ import annotations
 
@@ -182,9 +180,7 @@ def data_of(
     groups: Any = None,
     names: Sequence[str] = (),
 ) -> Dataset:
-    """Make the data set of validated samples, arranged as the estimator's parameters say; `X` is
-    (n_samples, d).
-    """
+    """Make the data set of validated samples (n_samples, d) as the estimator arranges them."""
     arrangement: dict[str, Any] = {}
     if is_regressor(estimator) or is_classifier(estimator):
         arrangement["task"] = "regression" if is_regressor(estimator) else "classification"
@@ -210,9 +206,7 @@ def data_of(
 
 
 def _volume(estimator: Estimator, n_features: int) -> MaskedVolume:
-    """Layout of the parameter ``mask`` of an estimator; arrays of fewer than three axes get axes
-    of length 1.
-    """
+    """Make the layout of an estimator's ``mask``, with axes of length 1 up to three."""
     estimator.check(n_features)
     mask = np.asarray(estimator.mask)
     if mask.ndim > 3:
@@ -224,9 +218,7 @@ def _volume(estimator: Estimator, n_features: int) -> MaskedVolume:
 
 
 def grids(space: Any) -> list[Grid]:
-    """Return the grids of a space: lists of values by parameter, as a mapping or several in a
-    list.
-    """
+    """Return the grids of a space, each as lists of values by parameter."""
     several = [space or {}] if isinstance(space, Mapping) or space is None else space
     if (
         not isinstance(several, Sequence)
@@ -264,9 +256,7 @@ def _values(name: str, given: Any) -> list[Any]:
 
 
 def _plain(given: Sequence[Grid]) -> tuple[list[Grid], dict[str, dict[str, Any]]]:
-    """Replace values that are no plain data by texts, and return those with the objects that
-    they stand for.
-    """
+    """Replace values that are no plain data by texts, and return these with the objects."""
     objects: dict[str, dict[str, Any]] = {}
 
     def text(name: str, value: Any) -> Scalar:

@@ -1,6 +1,4 @@
-"""Audit of a method: how far careless use lifts its score above the honest one, on true and on
-permuted labels.
-"""
+"""Audit of a method: how far careless use lifts its score, on true and permuted labels."""
 
 from __future__ import annotations
 
@@ -62,8 +60,7 @@ def audit(
     random_state: Any = None,
     verbose: bool = False,
 ) -> Audit:
-    """Compare the score of careless use of a method with its honest one, on true and on permuted
-    labels.
+    """Compare a method's careless with its honest score, on true and on permuted labels.
 
     The **careless** score: all steps of a Pipeline but the last (scaling, imputation, selection),
     or ``scaling`` and the ranking by the estimator where ``n_features`` is given, are fitted once
@@ -241,8 +238,7 @@ def _ends(ends: Iterator[TaskEnd]) -> list[TaskEnd]:
 
 
 def without_leaks(dataset: Dataset, kept: Collection[str] = ()) -> tuple[Dataset, tuple[str, ...]]:
-    """Hold the columns that number the samples or hold the label at 0, but those to keep, and say
-    which.
+    """Hold columns that number samples or hold the label at 0, but those to keep; say which.
 
     They stay where they are, because an estimator may name columns by their positions.
     """
@@ -296,9 +292,7 @@ def _checked_careless_score(study: Study) -> _Careless:
 
 
 def careless_score(study: Study) -> _Careless:
-    """Return the best score of plain cross-validation after preprocessing and selection on all
-    samples.
-    """
+    """Return the best plain score after preparation and selection on all samples."""
     X, y = study.dataset.X, study.dataset.y
     state = derived_seed(study.config.seed, "refit", 0, 0)
     whole = study.fit_split(np.arange(len(X)), random_state=state)
@@ -346,9 +340,7 @@ def _careless_of_permuted(study: Study, number: int, *, seed: int) -> float:
 
 
 def _without_last(solver: Estimator, X: Any, y: LabelArray) -> tuple[Estimator, Any, LabelArray]:
-    """Return the last step of a Pipeline, with samples and labels after its other steps, fitted
-    to all samples.
-    """
+    """Return the last step of a Pipeline, with samples and labels after its other steps."""
     pipeline = solver.estimator if isinstance(solver, ScikitLearnMethod) else None
     if not isinstance(pipeline, Pipeline) or len(pipeline.steps) == 1:
         return solver, X, y
@@ -372,9 +364,7 @@ class _Keeper(BaseEstimator):
 
 
 def _before_last(pipeline: Pipeline, rows: Any, y: LabelArray) -> tuple[Any, Any]:
-    """Return what the last step of a Pipeline is fitted to: steps may also draw, make or drop
-    samples.
-    """
+    """Return the samples and labels to which the last step of a Pipeline is fitted."""
     steps = clone(pipeline)
     steps.steps[-1] = ("keeper", keeper := _Keeper())
     try:
@@ -403,8 +393,7 @@ def _of_judge(
     whole: Split,
     setting: Setting,
 ) -> FloatArray:
-    """Mean score of the judge over folds for each number of features that a method ranks best,
-    shape (n_sizes,).
+    """Mean scores of the judge over folds, by number of best features, shape (n_sizes,).
 
     It is NaN where the judge fails on a fold.
     """

@@ -117,9 +117,7 @@ class OneStudy(Planned[StudyConfig, StudyResult]):
 
 
 def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> None:
-    """Raise the errors that `run` or `resume` would raise before computing; a new directory is
-    created.
-    """
+    """Raise what `run` or `resume` would raise before they compute; make a new directory."""
     if stored:
         stored.directory.open(_needed_bytes(study)).close()
         record = resumed_record(study, stored.study, stored.directory.path)
@@ -151,8 +149,7 @@ def run(
     *,
     keep_models: bool = False,
 ) -> StudyResult:
-    """Run a study in a new directory; the result holds the models in memory as well if they are to
-    be kept.
+    """Run a study in a new directory; the result can hold the models in memory as well.
 
     Nothing is uploaded if ``start_upload`` is None, or ``tracking.mlflow`` is false.
     """
@@ -201,9 +198,7 @@ def resume(
 def uploading(
     uploader: UploadT, enter: Callable[[str], None], say: Callable[[str], None]
 ) -> Iterator[UploadT]:
-    """Finish an upload once the context ends, and say what is waited for; after an error it
-    waits for seconds only.
-    """
+    """Finish an upload when the context ends, and say what is waited for."""
     try:
         yield uploader
     except BaseException:
@@ -378,9 +373,7 @@ class _Course:
             log.message(f"report.html is not written: {type(error).__name__}: {error}")
 
     def _to_refit(self, records: list[TrialRecord]) -> list[tuple[OuterFold, TrialRecord, int]]:
-        """Return the outer folds with their winners and ties, except those whose refit is
-        stored.
-        """
+        """Return outer folds with winners and ties, except those whose refit is stored."""
         known = self.stored.refits if self.stored else {}
         return [
             (fold, winner, n_tied)
@@ -417,9 +410,7 @@ def first_files(
     own: Dataset | None,
     last: Path,
 ) -> Iterator[None]:
-    """Write configuration, folds and own data before the last file, which the context writes;
-    all, or none.
-    """
+    """Write configuration, folds and own data before the last file; all of them, or none."""
     files = [directory.config, directory.plan, last, *([directory.data] if own is not None else [])]
     try:
         directory.incomplete.touch()

@@ -194,9 +194,7 @@ class Planned(ABC, Generic[ConfigT, ResultT]):
 def check_stored_places(
     config: StudyConfig, overrides: Overrides, directory: Path, *, tracked: bool = True
 ) -> None:
-    """Check that this user has used the servers and the places in MLflow before that only a
-    study's directory names.
-    """
+    """Check that this user has used what only a study's directory names: servers, MLflow."""
     if config.tracking.uri and tracked and not _names_one_of(overrides, "tracking", "tracking.uri"):
         check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
     study = StudyDirectory(directory)

@@ -56,8 +56,7 @@ def _may_rank(search: NestedSearch) -> bool:
 
 
 class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
-    """Search over an estimator's parameters in nested cross-validation, scored on samples that
-    chose nothing.
+    """Search an estimator's parameters by nested cross-validation, scored on unused samples.
 
     Each outer fold chooses the best parameters by the inner folds of its training samples, fits
     them to all of these and is scored once on its test samples. The same search on all samples
@@ -282,9 +281,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         }
 
     def _own_model(self, model: Any) -> Any:
-        """Return the fitted estimator itself where the study adds neither scaling nor a judge to
-        it.
-        """
+        """Return the fitted estimator itself where the study adds nothing to it."""
         if self.n_features is not None or self.scaling != "none":
             return model
         return getattr(model.method, "estimator_", model.method)

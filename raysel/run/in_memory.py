@@ -1,6 +1,4 @@
-"""Run of a study without a directory: its records and models are held in memory, nothing is
-written or uploaded.
-"""
+"""Run of a study without a directory: records and models stay in memory."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ from raysel.tracking.records import EndRecord, Record
 def run_in_memory(
     study: Study, executor: Executor, listeners: Sequence[Listener] = ()
 ) -> StudyResult:
-    """Run a study and return its result, with the numbers of a run in a directory to the last
-    bit.
-    """
+    """Run a study and return its result, to the last bit that of a run in a directory."""
     started = now()
     # Nothing resumes the study, so that its code and libraries need no identity, which takes a
     # second to find.

@@ -266,9 +266,7 @@ class _Course:
         record: ComparisonRecord,
         uploader: MLflowUploader | None,
     ) -> ComparisonRecord:
-        """Run or resume a member unless it has finished, and return the record with its error,
-        if it failed.
-        """
+        """Run or resume a member unless it has finished; return the record with its error."""
         study, member = self.comparison.studies[entry.label], self.directory.member(entry.folder)
         head = f"{entry.label} ({number + 1} of {len(record.members)})"
         stored, error = state_of(member), None
@@ -316,9 +314,7 @@ class _Course:
         return record
 
     def _start_ray(self, study: Study) -> None:
-        """Start or join Ray before the first member that computes on it; the others use the same
-        session.
-        """
+        """Start or join Ray once, before the first member that computes on it."""
         if study.executor == "serial" or self.without_ray:
             return
         place, mixed = (

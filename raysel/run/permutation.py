@@ -105,9 +105,7 @@ def permuted_scores(
     chosen: Mapping[str, Chosen] | None,
     ranks: bool,
 ) -> dict[str, Any]:
-    """Compute the honest score of a study with permuted labels, and the feature scores of its
-    final model.
-    """
+    """Compute the honest score and the final feature scores with permuted labels."""
     study = permuted_study(study, number, seed)
     wanted = [fold for fold in study.plan.folds if fold.name != FINAL or ranks]
     if chosen is None:
@@ -124,9 +122,7 @@ def permuted_scores(
 
 
 def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None, FloatArray]:
-    """Test score of a configuration at the chosen number of features, None for the final fold,
-    and feature scores.
-    """
+    """Refit a configuration; return its test score, or the final fold's feature scores."""
     split = study.split(fold)
     solver = study.solver(chosen.params, split.random_state)
     set_parameters(solver, split.parameters)
@@ -147,9 +143,7 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
 
 
 def _search(study: Study) -> dict[str, Chosen]:
-    """Search all folds of a study in this process, without its time budget; return the winner of
-    each.
-    """
+    """Search all folds of a study in this process, and return the winner of each."""
     records = _run_trials(study)
     preference, rule = study.preference(records), study.evaluation.choose_n
     chosen = {}
@@ -202,8 +196,7 @@ def permutation_test(
     allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> PermutationTest:
-    r"""Test by permuted labels whether a study's features and method tell more of the labels than
-    chance.
+    r"""Test by permuted labels whether a study tells more of the labels than chance.
 
     For each permutation the samples are assigned to the labels and their places in the folds at
     random, and the mean test score over the outer folds is computed as that of the study. With B
@@ -427,8 +420,6 @@ def _evaluated(
 
 
 def _by_share(finished: FinishedStudy) -> bool:
-    """Return whether feature scores are compared by `feature_p_values` with their shares: all
-    but those of filters.
-    """
+    """Return whether feature scores are also compared as shares: all but those of filters."""
     can = solver_capabilities(finished.study.config.solver.name)
     return can.predicts or can.iterates

@@ -1,6 +1,4 @@
-"""Finished study that is restored for computing, and pieces of work on it, kept in a journal of
-their own.
-"""
+"""Finished study that is restored for computing, and pieces of work on it in a journal."""
 
 from __future__ import annotations
 
@@ -51,9 +49,7 @@ class FinishedStudy:
 
     @property
     def other_versions(self) -> str:
-        """Sentence on the versions that compute now, where the study's own numbers are of
-        others.
-        """
+        """Sentence on the versions that compute now, where the study's numbers are of others."""
         return other_versions(self.result.stored.study.versions, self.record.versions)
 
     @property
@@ -124,9 +120,7 @@ def _with_executor(
 
 @dataclass(frozen=True)
 class Work:
-    """Definition of numbered pieces of work; each depends on the study, the settings and its
-    number only.
-    """
+    """Pieces of work by number; each depends on study, settings and its number only."""
 
     folder: Path
     function: Callable[[Study, int], Any]
@@ -146,8 +140,7 @@ class Pieces:
 
 
 def run_pieces(finished: FinishedStudy, work: Work, numbers: Sequence[int]) -> Pieces:
-    """Compute the pieces of these numbers that the journal does not hold, and return all of these
-    numbers.
+    """Compute the pieces that the journal lacks, and return all of these numbers.
 
     A piece that failed in an earlier run is computed again. The values do not depend on the
     executor, the number of workers, the order in which pieces end, or where earlier runs were
@@ -173,9 +166,7 @@ def run_pieces(finished: FinishedStudy, work: Work, numbers: Sequence[int]) -> P
 
 
 def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:
-    """Read the pieces of these numbers that have ended from a journal; of several lines of a
-    piece the last counts.
-    """
+    """Read the pieces of these numbers that have ended; the last line of a piece counts."""
     wanted, by_number, mixed = set(numbers), {}, []
     for line in _pieces(folder / _JOURNAL):
         if line.get("kind") == _NODE:

@@ -43,9 +43,7 @@ def study_record(
     before: StudyRecord | None = None,
     versions: Mapping[str, str] | None = None,
 ) -> StudyRecord:
-    """Return the record of a study, which the journal gets first and again whenever the study is
-    resumed.
-    """
+    """Return the record of a study, with which its journal, and each resume, begins."""
     config, data = study.config, study.dataset
     return StudyRecord(
         id=id_,
@@ -167,9 +165,7 @@ def end_record(
     result: StudyResult | None = None,
     before: EndRecord | None = None,
 ) -> EndRecord:
-    """Return the record of the end of a run; the time is that of an end before if all figures
-    are as they were then.
-    """
+    """Return the record of a run's end, with the time before if no figure has changed."""
     ended = max(now(), started)  # the clock of an earlier run may have been ahead
     if result is None:
         return EndRecord(status, started, ended)

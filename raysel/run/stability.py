@@ -72,8 +72,7 @@ def stability_selection(
     allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
 ) -> StabilitySelection:
-    r"""Select the features that a finished study's winning configuration selects on most halves of
-    the samples.
+    r"""Select the features that a study's winner selects on most halves of the samples.
 
     The samples are split at random into pairs of disjoint halves, stratified by class and with
     whole groups. Scaler and solver of the final model are fitted to each half with the winner's

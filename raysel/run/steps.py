@@ -1,6 +1,4 @@
-"""Steps of a study, whether its records go to a journal or stay in memory: search, choice of the
-winners, noise.
-"""
+"""Steps of a study, in a directory or in memory: search, choice of winners, noise."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ def search(
 def winners(
     study: Study, records: Sequence[TrialRecord]
 ) -> list[tuple[OuterFold, TrialRecord, int]]:
-    """Return each outer fold with its winner and the number of configurations that no rule
-    distinguishes from it.
-    """
+    """Return each outer fold with its winner and the number of equal configurations."""
     preference, rule = study.preference(records), study.evaluation.choose_n
     return [
         (fold, *select_winner(records, fold.name, preference, rule)) for fold in study.plan.folds
