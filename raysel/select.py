@@ -4,9 +4,9 @@ features it selects.
 
 import sys
 
-from raysel.cli.main import main_of
+from raysel.cli.main import make_main
 
-main = main_of("select")
+main = make_main("select")
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,9 +2,9 @@
 
 import sys
 
-from raysel.cli.main import main_of
+from raysel.cli.main import make_main
 
-main = main_of("tune")
+main = make_main("tune")
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -44,7 +44,7 @@ def run(arguments: Namespace) -> int:
             f" {', '.join(_SUFFIXES)}."
         )
     is_study = Path(arguments.file).suffix.lower() in OF_STUDIES
-    study = _given(arguments, out) if is_study else _of_file(arguments, out)
+    study = _read_study(arguments, out) if is_study else _draft_study(arguments, out)
     with sigterm_as_interrupt():
         try:
             found = audit_study(
@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _given(arguments: Namespace, out: Terminal) -> Study:
+def _read_study(arguments: Namespace, out: Terminal) -> Study:
     """Return the study that a file in YAML holds."""
     for name in ("label", "labels", "groups", "drop", "metric"):
         if getattr(arguments, name):
@@ -74,7 +74,7 @@ def _given(arguments: Namespace, out: Terminal) -> Study:
     return study
 
 
-def _of_file(arguments: Namespace, out: Terminal) -> Study:
+def _draft_study(arguments: Namespace, out: Terminal) -> Study:
     """Return the study of the filter and the linear model on the columns of a draft."""
     draft = init_study(arguments.file, arguments.label, labels=arguments.labels)
     drafted = Study.prepare(draft.config)
@@ -103,7 +103,8 @@ def _keys(arguments: Namespace, draft: Draft, data: Dataset) -> dict[str, Any]:
     drop = [name for name in raw["dataset"].get("drop", ()) if name != groups]
     raw["dataset"]["drop"] = list(dict.fromkeys([*drop, *arguments.drop]))
     n = data.n_features - len(set(arguments.drop).intersection(data.feature_names))
-    raw["cv"] |= {"groups": groups} if groups else {}
+    if groups:
+        raw["cv"]["groups"] = groups
     evaluation = {
         "n_features": [size for size in _SIZES if size < n] or [n],
         "choose_n": "best",

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _call(arguments)
 
 
-def main_of(name: str) -> Callable[..., int]:
+def make_main(name: str) -> Callable[..., int]:
     """Return the function that runs one command, as ``python -m raysel.tune`` does."""
 
     def run(argv: Sequence[str] | None = None) -> int:
@@ -105,7 +105,8 @@ def _argument(words: Sequence[str], number: int) -> str:
     name, equals, _ = words[number].partition("=")
     if equals and "://" not in name:
         return name
-    return f"the argument after {words[number - 1] if number else 'the command'}"
+    before = ("the command", *words)[number]
+    return f"the argument after {before}"
 
 
 def _call(arguments: Namespace) -> int:
@@ -156,12 +157,11 @@ def _print_memory(error: MemoryError) -> int:
     """Say that the memory is used up; return the exit status."""
     from raysel.core.printing import Terminal, short
 
-    what = f" ({short(str(error), _LONGEST)})" if str(error) else ""
-    Terminal(stderr=True).print(
-        f"error: there is not enough memory{what}: take fewer samples, features or processes, or a"
-        " larger machine.",
-        style="red",
-    )
+    what = "there is not enough memory"
+    if str(error):
+        what += f" ({short(str(error), _LONGEST)})"
+    remedy = "take fewer samples, features or processes, or a larger machine."
+    Terminal(stderr=True).print(f"error: {what}: {remedy}", style="red")
     return 1
 
 
@@ -170,7 +170,9 @@ def _print_fault(error: Exception) -> int:
     from raysel.core.printing import Terminal, short
 
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if _OWN in frame.filename]
-    place = f"{own[-1].filename.rpartition(_OWN)[2]}, line {own[-1].lineno}" if own else "Python"
+    place = "Python"
+    if own:
+        place = f"{own[-1].filename.rpartition(_OWN)[2]}, line {own[-1].lineno}"
     what = f"{type(error).__name__}: {short(str(error), _LONGEST)}"
     Terminal(stderr=True).print(
         f"error: raysel has a fault at {place} ({what}); please report it with the command and its"
@@ -192,18 +194,17 @@ def _print_error(error: RayselError, study: str = "") -> int:
     from raysel.core.printing import Terminal
     from raysel.core.storage.working_copy import shown_place
 
-    out, unfinished = Terminal(stderr=True), isinstance(error, UnfinishedStudyError)
-    hint = (
-        f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(study))}"
-        if unfinished
-        else ""
-    )
-    out.print(f"error: {error}{hint}", style="red")
+    out, text = Terminal(stderr=True), f"error: {error}"
+    if isinstance(error, UnfinishedStudyError):
+        place = shlex.quote(shown_place(study))
+        text += f" To resume it: python -m raysel.tune --resume {place}"
+    out.print(text, style="red")
     for note in getattr(error, "__notes__", ()):
         out.print(note)
     if isinstance(error, StorageError):
         return 1
-    return 2 if unfinished or isinstance(error, ConfigError | DataError | DirectoryError) else 1
+    refusals = (ConfigError, DataError, DirectoryError, UnfinishedStudyError)
+    return 2 if isinstance(error, refusals) else 1
 
 
 @contextmanager

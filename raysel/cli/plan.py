@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from raysel.base.registry import solver_capabilities
 from raysel.config.schema import DatasetConfig, TaskConfig
 from raysel.core.arrays import IntArray
 from raysel.core.errors import DataError
-from raysel.core.printing import first_line, joined_lines
+from raysel.core.printing import first_line, joined_lines, listed
 from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import shown_place
 from raysel.data.formats.files import find_data_file
@@ -40,9 +41,7 @@ from raysel.study.stored import StoredStudy
 #: to read.
 _COLUMN, _LEAST, _WIDEST = 14, 30, 110
 #: Number of configurations that a note names.
-_NAMED = 3
-#: Largest number of quantities whose means are shown for each fold.
-_SHOWN_QUANTITIES = 3
+_NAMED, _MORE = 3, " and {n_more} more"
 #: Settings that each member of a comparison has for itself.
 _OF_EACH = ("searched", "fixed")
 
@@ -61,7 +60,8 @@ def describe(
         yield from _folds_section(first, width)
         yield from _members_sections(planned.config.reference, plans, method, width)
     else:
-        yield from section("method", _describe_method(first), method, width)
+        headline = _describe_method(first) + _describe_kind(first)
+        yield from section("method", headline, method, width)
         yield from _folds_section(first, width)
         yield from _cost_section(plans[0], width)
     yield from notes_section(_notes_of_members(plans), width)
@@ -84,7 +84,7 @@ def _members_sections(
     width: int | None,
 ) -> Iterator[str]:
     """Describe the members of a comparison, what their methods share, and what they cost."""
-    rows = [row for plan in plans for row in _member_rows(plan, plans[0].study)]
+    rows = chain.from_iterable(_member_rows(plan, plans[0].study) for plan in plans)
     yield from section("members", f"{len(plans)}, tested against {reference}", rows, width)
     shared = [(term, text) for term, text in method if term not in _OF_EACH]
     whose = f"of {plans[0].label}, and of all others unless said"
@@ -119,11 +119,19 @@ class _Cost(NamedTuple):
     @property
     def fixed_seconds(self) -> float:
         """Elapsed seconds that do not depend on the fits: start of Ray, results, upload."""
-        return self.cost.end_seconds + (RAY_SECONDS if self.study.executor == "ray" else 0.0)
+        if self.study.executor == "ray":
+            return self.cost.end_seconds + RAY_SECONDS
+        return self.cost.end_seconds
+
+    @property
+    def on_slots(self) -> str:
+        """On how many slots the fits run, and where, as text."""
+        return f"on the {counted(self.places.n, 'slot')} of {self.places.where}"
 
 
 def _cost_of_member(label: str, study: Study, cost: CostEstimate, nodes: Nodes) -> _Cost:
-    study = with_executor(study, cost) if nodes is None else study
+    if nodes is None:
+        study = with_executor(study, cost)
     return _Cost(label, study, cost, slots(study, nodes))
 
 
@@ -147,15 +155,19 @@ def _positive_row(study: Study) -> Iterator[tuple[str, str]]:
 
 def _member_rows(plan: _Cost, first: Study) -> Iterator[tuple[str, str]]:
     """Describe method and cost of a member, and where it differs from the first one."""
-    cost, d = plan.cost, plan.study.dataset.n_features
-    on = "" if d == first.dataset.n_features else f" on {d} features"
-    each = "" if cost.fit_seconds is None else f" of {cost.fit_seconds:.3g} s on average"
-    fits = f"{cost.n_fits} fits{each}, {_describe_time(cost, plan.places)}"
-    yield plan.label, f"{_describe_method(plan.study, on)}: {fits}"
+    study, cost = plan.study, plan.cost
+    method, fits = _describe_method(study), f"{cost.n_fits} fits"
+    if study.dataset.n_features != first.dataset.n_features:
+        method += f" on {study.dataset.n_features} features"
+    if cost.fit_seconds is not None:
+        fits += f" of {cost.fit_seconds:.3g} s on average"
+    time = _describe_time(cost, plan.places)
+    yield plan.label, f"{method}{_describe_kind(study)}: {fits}, {time}"
     shared = dict(description.method_facts(first.config.to_dict()))
-    for term, text in description.method_facts(plan.study.config.to_dict()):
-        searched = plan.study.config.solver.space or term != "searched"
-        if searched if term in _OF_EACH else shared.get(term) != text:
+    for term, text in description.method_facts(study.config.to_dict()):
+        if term == "searched" and not study.config.solver.space:
+            continue
+        if term in _OF_EACH or shared.get(term) != text:
             yield "", f"{term}: {text}"
     yield from (("", text) for _, text in _executor_row(plan))
 
@@ -164,15 +176,15 @@ def _describe_total(plans: Sequence[_Cost]) -> str:
     """Time and number of fits of a comparison, which starts Ray and writes its results once."""
     fixed = max(plan.fixed_seconds for plan in plans)
     seconds = sum((plan.cost.seconds or 0.0) / plan.places.n for plan in plans) + fixed
-    unknown = [plan.label for plan in plans if plan.cost.seconds is None]
-    beside = f" and the time, not known, of {', '.join(unknown)}" if unknown else ""
-    places = max((plan.places for plan in plans), key=lambda places: places.n)
+    time = _about(seconds, at_most=any(plan.cost.at_most for plan in plans))
+    if unknown := [plan.label for plan in plans if plan.cost.seconds is None]:
+        time += f" and the time, not known, of {', '.join(unknown)}"
+    widest = max(plans, key=lambda plan: plan.places.n)
+    n_fits = sum(plan.cost.n_fits for plan in plans)
     return (
-        f"{'at most about' if any(plan.cost.at_most for plan in plans) else 'about'}"
-        f" {duration(seconds)}{beside} on the {counted(places.n, 'slot')} of {places.where}, if"
-        f" nothing else runs there: {sum(plan.cost.n_fits for plan in plans)} fits, from the"
-        f" processor time of pilot fits{_pilot_place(places)}, and {duration(fixed)} to start and"
-        " to write the results"
+        f"{time} {widest.on_slots}, if nothing else runs there: {n_fits} fits, from the processor"
+        f" time of pilot fits{_pilot_place(widest.places)}, and {duration(fixed)} to start and to"
+        " write the results"
     )
 
 
@@ -182,29 +194,25 @@ def section(
     """Arrange a section of a plan: its title, and terms with their texts in two columns."""
     pairs = list(rows)
     yield from _in_columns(title, headline, _COLUMN, width)
-    column = max(_COLUMN, *(len(term) + 4 for term, _ in pairs)) if pairs else _COLUMN
+    column = max([_COLUMN, *(len(term) + 4 for term, _ in pairs)])
     for term, text in pairs:
         yield from _in_columns(f"  {term}", text, column, width)
 
 
 def _data_headline(study: Study) -> str:
     """Return the name and the size of a study's data."""
-    data = study.dataset
-    only = f", only {', '.join(study.config.dataset.only)}" if study.config.dataset.only else ""
-    return (
-        f"{data.name}{only}: {data.n_samples} samples x {data.n_features - data.layout.n_beside}"
-        " features"
-    )
+    data, name = study.dataset, study.dataset.name
+    if only := study.config.dataset.only:
+        name += f", only {', '.join(only)}"
+    n_features = data.n_features - data.layout.n_beside
+    return f"{name}: {data.n_samples} samples x {n_features} features"
 
 
 def _data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
     """Describe the data of a study as they were understood."""
     data, source = study.dataset, study.config.dataset
-    yield (
-        "read from",
-        "; ".join(f"{task.name}: {_origin(task)}" for task in source.tasks or ())
-        or _origin(source),
-    )
+    tasks = [f"{task.name}: {_origin(task)}" for task in source.tasks or ()]
+    yield "read from", "; ".join(tasks) or _origin(source)
     if nodes is not None and source.in_memory:
         size = f"{data.X.nbytes / 2**20:.0f} MiB"
         yield (
@@ -223,15 +231,16 @@ def _data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
 def _folds_section(study: Study, width: int | None) -> Iterator[str]:
     """Describe the folds of a study with their class counts."""
     folds = study.plan.folds
-    final = (
-        "and a final fold on all data" if study.config.cv.final else "no final fold, so no model"
-    )
+    final = "no final fold, so no model"
+    if study.config.cv.final:
+        final = "and a final fold on all data"
     blocks = description.format_blocks(study.config.to_dict()["cv"])
     rows = []
     for fold in folds:
-        sets = [("train", fold.train), *([("test", fold.test)] if len(fold.test) else [])]
-        shown = [f"{len(index)} {name}{_spread(study, index)}" for name, index in sets]
-        rows.append((fold.name, ", ".join(shown)))
+        sets = [f"{len(fold.train)} train{_spread(study, fold.train)}"]
+        if len(fold.test):
+            sets.append(f"{len(fold.test)} test{_spread(study, fold.test)}")
+        rows.append((fold.name, ", ".join(sets)))
     how = _stratified(study)
     yield from section(
         "folds",
@@ -246,29 +255,38 @@ def _stratified(study: Study) -> str:
     blocks, plan = study.config.cv.blocks, study.config.cv.plan
     if plan or blocks.forward:
         return ""
-    whole = "the means of groups" if study.dataset.groups is not None else ""
-    whole = "the means of blocks" if study.block_numbers is not None else whole
+    whole = ""
+    if study.block_numbers is not None:
+        whole = "the means of blocks"
+    elif study.dataset.groups is not None:
+        whole = "the means of groups"
     strata = study.dataset.target.describe_strata(study.dataset.y, whole)
     return strata and f", stratified by {strata}"
 
 
 def notes_section(found: Sequence[str], width: int | None) -> Iterator[str]:
     """Arrange what was noted on the data, the method or the folds."""
-    headline = counted(len(found), "note") if found else "nothing to note"
+    headline = "nothing to note"
+    if found:
+        headline = counted(len(found), "note")
     yield from section("checks", headline, (("note", note) for note in found), width)
 
 
-def _describe_method(study: Study, on: str = "") -> str:
+def _describe_method(study: Study) -> str:
     """Return the solver of a study, the number of configurations that are tried, and how."""
-    config = study.config
-    each = " on each outer fold" if config.search.adaptive else ""
-    stops = (
-        f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
-    )
-    number = counted(study.n_configurations, "configuration")
-    can = solver_capabilities(config.solver.name)
-    kind = f"; {RECONSTRUCTED}" * can.reconstructed + f"; {TRANSDUCTIVE}" * can.transductive
-    return f"{config.solver.name}, {number}{each} ({config.search.method}{stops}){on}{kind}"
+    search, number = study.config.search, counted(study.n_configurations, "configuration")
+    if search.adaptive:
+        number += " on each outer fold"
+    how = search.method
+    if search.early_stopping:
+        how += f", early stopping {search.early_stopping}"
+    return f"{study.config.solver.name}, {number} ({how})"
+
+
+def _describe_kind(study: Study) -> str:
+    """Return what is special of a study's method, as the end of its description."""
+    can = solver_capabilities(study.config.solver.name)
+    return f"; {RECONSTRUCTED}" * can.reconstructed + f"; {TRANSDUCTIVE}" * can.transductive
 
 
 def refit_bytes(study: Study, cost: CostEstimate) -> int | None:
@@ -282,10 +300,9 @@ def refit_bytes(study: Study, cost: CostEstimate) -> int | None:
         return None
     fold, number = study.largest
     inner = fold.inner[number]
-    transductive = solver_capabilities(
-        study.config.solver.name
-    ).transductive  # holds the samples to predict as well
-    n_pilot = len(inner.train) + (len(inner.validation) if transductive else 0)
+    n_pilot = len(inner.train)
+    if solver_capabilities(study.config.solver.name).transductive:
+        n_pilot += len(inner.validation)  # it holds the samples to predict as well
     prepared = cost.prepared_bytes / (study.n_largest * len(study.prepared_examples))
     return round((cost.fit_bytes + prepared) * (len(study.extreme_training_sets[1]) / n_pilot) ** 2)
 
@@ -333,9 +350,11 @@ def announce(
     each = f"{counted(n_inner, 'inner fit')} on {_short_data(study)}"
     text = f"{study.config.name}: {tried} x {each} -> {shown_place(path)}"
     yield from _in_columns("", text, 0, width)
-    n_done = stored.n_trials if stored else 0
+    n_done = 0
     if stored:
-        verb = "is" if study.n_trials == 1 else "are"
+        n_done, verb = stored.n_trials, "are"
+        if study.n_trials == 1:
+            verb = "is"
         yield f"{n_done} of {counted(study.n_trials, 'trial')} {verb} done"
     cost = cost or estimate_cost(study, n_done)
     plan = _cost_of_member(study.config.name, study, cost, nodes)
@@ -353,28 +372,25 @@ def _short_data(study: Study) -> str:
 
 def _short_cost(plan: _Cost) -> str:
     """Return how long a study takes in one sentence, without what the dry run tells of it."""
-    cost, places = plan.cost, plan.places
-    time = capitalized(_describe_time(cost, places, plan.fixed_seconds))
-    quiet = "" if cost.seconds is None else " if nothing else runs there"
-    on = f"on the {counted(places.n, 'slot')} of {places.where}"
-    return f"{time}{quiet}: {cost.n_fits} fits {on}."
+    time = capitalized(_describe_time(plan.cost, plan.places, plan.fixed_seconds))
+    if plan.cost.seconds is not None:
+        time += " if nothing else runs there"
+    return f"{time}: {plan.cost.n_fits} fits {plan.on_slots}."
 
 
 def _describe_cost(plan: _Cost) -> str:
+    """Return how long a study takes, by how many fits, and what is beside them."""
     cost, places = plan.cost, plan.places
-    fixed = f"{duration(plan.fixed_seconds)} to start and to write the results"
-    on = f"on the {counted(places.n, 'slot')} of {places.where}"
+    rest = f"and {duration(plan.fixed_seconds)} to start and to write the results"
     if cost.seconds is None:
-        return f"{_describe_time(cost, places)} {on}: {cost.n_fits} fits, and {fixed}"
-    references = (
-        f"{duration(cost.reference_seconds)} for the references, "
-        if cost.reference_seconds >= 1.0
-        else ""
-    )
+        return f"{_describe_time(cost, places)} {plan.on_slots}: {cost.n_fits} fits, {rest}"
+    if cost.reference_seconds >= 1.0:
+        rest = f"{duration(cost.reference_seconds)} for the references, {rest}"
+    time = _describe_time(cost, places, plan.fixed_seconds)
     return (
-        f"{_describe_time(cost, places, plan.fixed_seconds)} {on}, if nothing else runs there:"
-        f" {cost.n_fits} fits of {cost.fit_seconds:.3g} s of processor time on average, from pilot"
-        f" fits{_pilot_place(places)}, {references}and {fixed}"
+        f"{time} {plan.on_slots}, if nothing else runs there: {cost.n_fits} fits of"
+        f" {cost.fit_seconds:.3g} s of processor time on average, from pilot"
+        f" fits{_pilot_place(places)}, {rest}"
     )
 
 
@@ -382,10 +398,11 @@ def _describe_time(cost: CostEstimate, places: Slots, fixed: float = 0.0) -> str
     """Return how long the fits of a study take on its slots, or that it is not known, as text."""
     if cost.seconds is None:
         return f"time not known ({cost.unknown})"
-    return (
-        f"{'at most about' if cost.at_most else 'about'}"
-        f" {duration(cost.seconds / places.n + fixed)}"
-    )
+    return _about(cost.seconds / places.n + fixed, at_most=cost.at_most)
+
+
+def _about(seconds: float, *, at_most: bool) -> str:
+    return f"{'at most ' * at_most}about {duration(seconds)}"
 
 
 def _failure_note(cost: CostEstimate) -> Iterator[str]:
@@ -393,17 +410,13 @@ def _failure_note(cost: CostEstimate) -> Iterator[str]:
     for each in cost.failing:
         yield f"evaluation.estimator fails with {each.what}, which will be left out: {each.reason}"
     if cost.failures:
-        names = list(cost.failures)
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        yield (
-            f"The fit of {', '.join(names[:_NAMED])}{more} fails, and will as a trial:"
-            f" {cost.failures[names[0]]}"
-        )
+        names, reason = listed(cost.failures, _NAMED, _MORE), next(iter(cost.failures.values()))
+        yield f"The fit of {names} fails, and will as a trial: {reason}"
 
 
 def _pilot_place(places: Slots) -> str:
     """Return where the pilot fit ran, if the study's own fits run on other machines."""
-    return "" if places.where == THIS_MACHINE else " on this machine"
+    return " on this machine" * (places.where != THIS_MACHINE)
 
 
 def notes(study: Study, on_data: DataRemarks | None = None) -> list[str]:
@@ -414,16 +427,16 @@ def notes(study: Study, on_data: DataRemarks | None = None) -> list[str]:
 
 def _notes_on_method(study: Study) -> Iterator[str]:
     if study.findings.untrusted:
-        change = "lack the fitted method" if study.findings.storable else "not be written"
-        yield (
-            f"model.skops will {change}, because a file cannot hold"
-            f" {', '.join(study.findings.untrusted)}: {STORAGE_REMEDY}."
-        )
+        change = "not be written"
+        if study.findings.storable:
+            change = "lack the fitted method"
+        types = ", ".join(study.findings.untrusted)
+        yield f"model.skops will {change}, because a file cannot hold {types}: {STORAGE_REMEDY}."
     if study.dataset.target.may_lack:
         lacking = list(study.plan.lacking(study.dataset.y, study.dataset.label_names))
         if lacking:
-            more = f", and {len(lacking) - 1} more such sets" if len(lacking) > 1 else ""
-            yield f"{lacking[0]}{more}; such a label counts as 0 there."
+            sets = listed(lacking, 1, ", and {n_more} more such sets")
+            yield f"{sets}; such a label counts as 0 there."
 
 
 def _spread(study: Study, index: IntArray) -> str:
@@ -436,15 +449,26 @@ def _origin(source: DatasetConfig | TaskConfig) -> str:
     """Return where samples were read from, as text."""
     if source.path is None:
         return f"{source.source}, built into raysel"
+    parts = [_found(source.path)]
+    if source.labels:
+        parts.append(f"labels from {source.labels}")
+    if isinstance(source, DatasetConfig) and source.mask:
+        parts.append(f"voxels of {source.mask}")
+    return ", ".join(parts)
+
+
+def _found(path: str) -> str:
+    """Return where a data file was found, and of a URI what was copied."""
     try:
-        copy = find_data_file(source.path)
-        size = f" ({copy.stat().st_size / 2**20:.1f} MiB)" if copy.is_file() else ""
-        place = f"{source.path}{size}, copied to {copy}" if as_uri(source.path) else str(copy)
+        copy = find_data_file(path)
     except DataError:  # a folder of files, which its reader finds
-        place = source.path
-    labels = f", labels from {source.labels}" if source.labels else ""
-    mask = f", voxels of {source.mask}" if isinstance(source, DatasetConfig) and source.mask else ""
-    return f"{place}{labels}{mask}"
+        return path
+    if not as_uri(path):
+        return str(copy)
+    size = ""
+    if copy.is_file():
+        size = f" ({copy.stat().st_size / 2**20:.1f} MiB)"
+    return f"{path}{size}, copied to {copy}"
 
 
 def _in_columns(term: str, text: str, indent: int, width: int | None) -> Iterator[str]:

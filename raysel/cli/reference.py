@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from inspect import Parameter, signature
 from itertools import takewhile
 from pathlib import Path
@@ -127,17 +127,13 @@ def _solver_entry(name: str) -> tuple[str, str, str]:
         return name, "cannot be used", str(error)
     abilities = [
         {True: "ranks features", False: "", None: "may rank features"}[can.ranks],
-        "predicts" if can.predicts else "",
+        "predicts" * can.predicts,
         "iterates" if can.iterates else "one step",
-        "several labels a sample" if can.multilabel else "",
-        (
-            ""
-            if can.targets.isdisjoint({QUANTITIES})
-            else "quantities" + (" only" if len(can.targets) == 1 else " too")
-        ),
-        TRANSDUCTIVE if can.transductive else "",
-        "search.method path" if can.path else "",
-        RECONSTRUCTED if can.reconstructed else "",
+        "several labels a sample" * can.multilabel,
+        _quantities(can.targets),
+        TRANSDUCTIVE * can.transductive,
+        "search.method path" * can.path,
+        RECONSTRUCTED * can.reconstructed,
         f"data: {', '.join(sorted(can.layouts))}",
     ]
     settable = ", ".join(
@@ -148,6 +144,13 @@ def _solver_entry(name: str) -> tuple[str, str, str]:
         "; ".join(ability for ability in abilities if ability),
         f"{summary(cls)}\n{settable}",
     )
+
+
+def _quantities(targets: Collection[str]) -> str:
+    """Say whether a method takes quantities, and nothing else."""
+    if QUANTITIES not in targets:
+        return ""
+    return "quantities only" if len(targets) == 1 else "quantities too"
 
 
 def _settable(cls: type) -> list[Parameter]:

@@ -39,8 +39,11 @@ def _select(arguments: Namespace, path: Path) -> int:
     by = _source(arguments, result)
     ranking = _ranking(arguments, result, by)
     mask = _mask_content(arguments.mask, result, ranking)
-    names = _names(ranking) if arguments.names else []
-    written = [] if arguments.names else _export(arguments, result, by)
+    names, written = [], []
+    if arguments.names:
+        names = _names(ranking)
+    else:
+        written = _export(arguments, result, by)
     if mask is not None:
         written.append(write_result(arguments.mask, mask))
     remarks = short_remarks(Facts(result.recorded, arguments.top, by).remarks)
@@ -51,12 +54,14 @@ def _select(arguments: Namespace, path: Path) -> int:
         return 0
     _print_result(arguments, result, by, ranking, remarks)
     out = Terminal()
-    placed = result.layout.affine is not None
+    affine = "of the data's mask"
+    if result.layout.affine is None:
+        affine = "identity; the study knows no position in space"
     for file in written:
-        affine = (
-            "of the data's mask" if placed else "identity; the study knows no position in space"
-        )
-        out.print(f"{file} (affine: {affine})" if file.name.endswith(NIFTI) else shown_place(file))
+        if file.name.endswith(NIFTI):
+            out.print(f"{file} (affine: {affine})")
+        else:
+            out.print(shown_place(file))
     return 0
 
 
@@ -72,9 +77,7 @@ def _check_combination(arguments: Namespace) -> None:
             f"--names writes no table, so {other} has no effect; leave one of them out."
         )
     if arguments.format is not None:
-        arguments.format = tuple(
-            dict.fromkeys(form for given in arguments.format for form in given.split(","))
-        )
+        arguments.format = tuple(dict.fromkeys(",".join(arguments.format).split(",")))
         check_formats(arguments.format)
 
 
@@ -158,7 +161,10 @@ def _export(arguments: Namespace, result: StudyResult, by: str) -> list[Path]:
 def _folder_name(result: StudyResult, top: int | None, by: str) -> str:
     if not result.ranks_features:
         return "selection"
-    return f"selection-top{choose_top(result.recorded, top, by).n}{'' if by == FINAL else f'-{by}'}"
+    name = f"selection-top{choose_top(result.recorded, top, by).n}"
+    if by == FINAL:
+        return name
+    return f"{name}-{by}"
 
 
 def _print_result(

@@ -57,8 +57,7 @@ def print_answer(
     _say(out, texts.headline(facts), style="bold")
     if notes := " ".join(texts.headline_notes(facts)):
         _say(out, notes)
-    verdicts = texts.verdict_sentences(facts) if verbose else [texts.short_verdict(facts)]
-    if verdict := " ".join(filter(None, [*verdicts, texts.missing_references_sentence(facts)])):
+    if verdict := _verdict(facts, verbose=verbose):
         _say(out, verdict, style="yellow")
     if facts.references:
         print_table(texts.score_table(facts), out)
@@ -69,8 +68,10 @@ def print_answer(
     asks = [remark for remark in facts.actions if not (noted and remark.key == "data")]
     if len(asks) < len(facts.actions) and not verbose:
         _say(out, _NOTED, style="yellow")
-    every = format_remarks(facts.remarks) if verbose else short_remarks(asks[:_MOST_ACTIONS])
-    for remark in every:
+    shown = short_remarks(asks[:_MOST_ACTIONS])
+    if verbose:
+        shown = format_remarks(facts.remarks)
+    for remark in shown:
         _say(out, remark, style="yellow")
     if verbose:
         for table in (texts.curve_table(facts), texts.winners_table(facts)):
@@ -80,6 +81,14 @@ def print_answer(
         out.print()
         for text in _explanations(facts):
             _say(out, text, style="dim")
+
+
+def _verdict(facts: Facts, *, verbose: bool) -> str:
+    """Return what the score means beside its references, and which of these are missing."""
+    sentences = [texts.short_verdict(facts)]
+    if verbose:
+        sentences = texts.verdict_sentences(facts)
+    return " ".join(filter(None, [*sentences, texts.missing_references_sentence(facts)]))
 
 
 def print_features(result: StudyResult, ranking: FeatureRanking, out: Console) -> None:
@@ -140,8 +149,9 @@ def print_files(result: StudyResult, out: Console) -> None:
     """Print where the files of a study are, the next command, and how to open MLflow."""
     facts, place = result.facts, shown_place(result.path)
     if result.directory.report.exists():
-        n = len(facts.remarks)
-        holds = f"all figures, tables and {counted(n, 'remark')}" if n else "all figures and tables"
+        holds = "all figures and tables"
+        if facts.remarks:
+            holds = f"all figures, tables and {counted(len(facts.remarks), 'remark')}"
         print_line(out, "report", f"{shown_place(result.directory.report)} ({holds})")
     print_line(out, "study", place)
     for _, command in texts.open_checks(facts, shlex.quote(place))[:1]:
@@ -272,11 +282,9 @@ def _blocks(table: TextTable, header: Sequence[str], width: int) -> Iterator[dic
         cells = [row[i] for row in table.rows]
         # No figure, no name of a row and no word of a header is broken; settings and long remarks
         # may be.
-        kept = (
-            cells
-            if table.is_number(i) or not i
-            else [word for cell in cells for word in cell.split()]
-        )
+        kept = cells
+        if i and not table.is_number(i):
+            kept = " ".join(cells).split()
         least.append(max([min(max(map(len, kept), default=1), _WIDEST), *map(len, name.split())]))
         cells_only.append(max(map(len, cells), default=0))
         whole.append(max(len(name), cells_only[-1]))

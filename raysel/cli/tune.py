@@ -19,11 +19,12 @@ from raysel.cli.commands import BUILTIN
 from raysel.cli.compare import print_comparison, print_comparison_files
 from raysel.cli.plan import announce, announce_members, describe
 from raysel.cli.reference import print_references
+from raysel.cli.replay import run_replay
 from raysel.cli.summary import print_answer, print_files, print_path
-from raysel.config import is_comparison, load_comparison
+from raysel.config import is_comparison
+from raysel.config.loading import ConfigT
 from raysel.config.preparation import dotted_steps
-from raysel.core.credentials import bare_uri, keep_credentials
-from raysel.core.errors import ConfigError, DirectoryError, HeadLostError, StorageError, StudyError
+from raysel.core.errors import DirectoryError, HeadLostError, StorageError, StudyError
 from raysel.core.files import result_path
 from raysel.core.printing import Terminal, last_words
 from raysel.core.storage.location import as_uri
@@ -34,26 +35,15 @@ from raysel.results.progress import ProgressLine, counted
 from raysel.results.result import StudyResult
 from raysel.run import course
 from raysel.run.course import OneStudy
+from raysel.run.definition import Planned, ResultT
 from raysel.run.launch import joined, output_directory, working_folder
-from raysel.run.members import Comparison, state_of
+from raysel.run.members import Comparison, read_state
 from raysel.run.options import RunOptions
 from raysel.run.recording import mlflow_uri
 from raysel.study.cost import estimate_cost, with_executor
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
-from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory, started_members
-from raysel.tracking.journal_upload import notices, replay, tracking_status
-from raysel.tracking.places import (
-    absolute_uri,
-    check_experiment,
-    check_names,
-    check_place,
-    check_store,
-    names_in_mlflow,
-    note_names,
-    note_place,
-    place_now,
-)
+from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
 
 #: Environment variable with what the user typed before the arguments, where a script of a cluster
 #: starts ``python -m raysel.tune`` and adds the address.
@@ -70,10 +60,11 @@ def run(arguments: Namespace) -> int:
             with ExitStack() as places:
                 _open_places(arguments, places, out)
                 if arguments.replay:
-                    return _replay(Path(arguments.replay), arguments, out)
+                    return run_replay(Path(arguments.replay), arguments, out)
                 status = _course(arguments, places, Terminal(stderr=True), out)
-            # A signal during the last wait for MLflow leaves the result as it is.
-            return interrupt_status() if was_terminated() else status
+            if was_terminated():  # during the last wait for MLflow: the result is as it was
+                return interrupt_status()
+            return status
         except KeyboardInterrupt:
             return interrupt_status()
 
@@ -138,8 +129,9 @@ def _describe(
     with joined(list(planned.studies.values()), options) as nodes:
         for line in describe(planned, _width(out), nodes):
             out.print(line)
-    for doubt in course.upload_doubts(mlflow_uri(config)) if config.tracking.mlflow else ():
-        out.print(f"{'to check':<14}{doubt}")
+    if config.tracking.mlflow:
+        for doubt in course.upload_doubts(mlflow_uri(config)):
+            out.print(f"{'to check':<14}{doubt}")
     _show_preview(planned.first, output, out)
     return 0
 
@@ -181,19 +173,31 @@ def _compute(
     """Say what runs, and run it, or resume it in its directory; return the result."""
     if isinstance(planned, Comparison):
         out.print(announce_members(planned, path))
-        return planned.resume(directory, options) if directory else planned.run(path, options)
-    study, stored, cost = planned.first, None, None
+        return _start(planned, directory, path, options)
+    study, stored, cost, n_done = planned.first, None, None, 0
     if directory:
         stored = StoredStudy.read(directory)
+        n_done = stored.n_trials
     with joined([study], options) as nodes:
         course.check_directory(study, path, stored)
         if nodes is None and study.config.search.executor == "auto":
-            cost = estimate_cost(study, stored.n_trials if stored else 0)
+            cost = estimate_cost(study, n_done)
             study = with_executor(study, cost)
         for line in announce(study, path, stored, _width(out), nodes, cost):
             out.print(line)
-        planned = OneStudy.of(study)
-        return planned.resume(directory, options) if directory else planned.run(path, options)
+        return _start(OneStudy.of(study), directory, path, options)
+
+
+def _start(
+    planned: Planned[ConfigT, ResultT],
+    directory: StudyDirectory | None,
+    path: Path,
+    options: RunOptions,
+) -> ResultT:
+    """Resume what is planned in its directory, or run it in a new one."""
+    if directory:
+        return planned.resume(directory, options)
+    return planned.run(path, options)
 
 
 def _prepared(arguments: Namespace) -> tuple[OneStudy | Comparison, StudyDirectory | None]:
@@ -204,10 +208,9 @@ def _prepared(arguments: Namespace) -> tuple[OneStudy | Comparison, StudyDirecto
             f"{directory.path} holds no study; give --resume the directory of a study or of a"
             " comparison."
         )
-    holds_comparison = directory is not None and directory.members.exists()
-    compared = (
-        is_comparison(arguments.config, arguments.set) if arguments.config else holds_comparison
-    )
+    holds_comparison = compared = directory is not None and directory.members.exists()
+    if arguments.config:
+        compared = is_comparison(arguments.config, arguments.set)
     if directory and holds_comparison and not compared:
         raise DirectoryError(
             f"{directory.path} holds a comparison, and {arguments.config} is the configuration of"
@@ -240,14 +243,7 @@ def _offer(study: Study, output: str | None, out: Terminal) -> StudyDirectory | 
     if as_uri(output):
         return None
     if output:
-        directory = StudyDirectory(result_path(output))
-        found = (
-            StoredStudy.read(directory)
-            if directory.journal.exists() and not directory.is_running()
-            else None
-        )
-        if found is None or not found.is_of(study) or found.status == "finished":
-            return None
+        found = _unfinished_in(StudyDirectory(result_path(output)), study)
     else:
         found = newest_unfinished(study, StudyDirectory.default(study.config.name).parent)
     if found is None:
@@ -258,106 +254,59 @@ def _offer(study: Study, output: str | None, out: Terminal) -> StudyDirectory | 
         " trials."
     )
     if sys.stdin.isatty() and out.is_terminal and not out.quiet:
-        return found.directory if out.confirms(f"{there} Resume it?", default=True) else None
+        if out.confirms(f"{there} Resume it?", default=True):
+            return found.directory
+        return None
     out.print(f"{there} To resume it: python -m raysel.tune --resume {shlex.quote(str(place))}")
     return None
 
 
-def _replay(path: Path, arguments: Namespace, out: Console) -> int:
-    """Upload a study or a comparison again; runs that are there already stay as they are."""
-    directory = StudyDirectory(path)
-    compared = directory.members.exists()
-    stored = ComparisonRecord.read(directory) if compared else StoredStudy.read(directory).study
-    settings = dict(setting.partition("=")[::2] for setting in arguments.set)
-    uri = settings.pop("tracking.uri", None)
-    names = {key: settings.pop(f"tracking.{key}", None) for key in ("experiment", "register")}
-    given = {
-        key: None if name in ("", "null", "~") else name
-        for key, name in names.items()
-        if name is not None
-    }
-    if arguments.dry_run:
-        raise ConfigError("--replay uploads at once and has nothing to try; leave --dry-run out.")
-    if settings or arguments.config:
-        raise ConfigError(
-            "--replay uploads the stored study and cannot be combined with "
-            f"{arguments.config or f'--set {next(iter(settings))}'}; only --set of tracking.uri, "
-            "tracking.experiment and tracking.register is allowed."
-        )
-    sections = (
-        [vars(member.tracking) for member in load_comparison(directory.config).members.values()]
-        if isinstance(stored, ComparisonRecord)
-        else [stored.config.get("tracking", {})]
-    )
-    if uri is None and sections[0].get("uri") is None:  # the configuration leaves it to the user
-        uri = os.environ.get("MLFLOW_TRACKING_URI") or None
-    if uri is None:
-        check_place("tracking.uri", uri := place_now(stored.uri, path), path)
-    for section in sections:
-        stored_names = names_in_mlflow({**section, "experiment": stored.experiment}, stored.name)
-        check_names(stored_names, stored.id, path, given)
-    uri = absolute_uri(keep_credentials(uri))
-    check_store(uri)
-    by_default = "experiment" in given or stored.experiment == stored.name
-    if by_default and not given.get("experiment"):
-        check_experiment(uri, stored.name, stored.id, path)
-    note_place(uri)
-    note_names({key: name for key, name in given.items() if name}, stored.id)
-    with directory.open(0):  # a running study uploads its journal itself
-        status = replay(directory, uri, given, out.print)
-    for text in notices(map(tracking_status, (directory, *started_members(directory)))):
-        out.print(text)
-    if status["error"]:
-        why = status["error"].rstrip(".")
-        raise StudyError(f"the upload failed: {why}. Repeat the command once that is mended.")
-    what = "studies and comparisons" if compared else "records"
-    out.print(f"{status['logged']} {what} of {shown_place(path)} are in MLflow at {bare_uri(uri)}")
-    return 0
+def _unfinished_in(directory: StudyDirectory, study: Study) -> StoredStudy | None:
+    """Return a study in a directory that was interrupted, if it is this one."""
+    if not directory.journal.exists() or directory.is_running():
+        return None
+    found = StoredStudy.read(directory)
+    if not found.is_of(study) or found.status == "finished":
+        return None
+    return found
 
 
 def _kept(arguments: Namespace, path: Path | None) -> str:
     """Say what is kept of an interrupted study or comparison, and how to resume it."""
-    directory = StudyDirectory(path) if path else None
-    if directory is not None and directory.members.exists():
+    directory = StudyDirectory(path or Path())
+    names: list[str] = []
+    if path and directory.members.exists():
         entries = ComparisonRecord.read(directory).members
-        states = [
-            stored
-            for entry in entries
-            if (stored := _state(directory.member(entry.folder))) is not None
-        ]
-        n_finished, n_trials = (
-            sum(s.status == "finished" for s in states),
-            sum(s.n_trials for s in states),
-        )
-        kept = (
-            f"{n_finished} of {len(entries)} members have finished, and"
-            f" {counted(n_trials, 'trial')}"
-        )
-        names = [
-            *(entry.solver for entry in entries),
-            *(name for s in states for name in _names(s.study.config)),
-        ]
-    elif directory is not None and directory.journal.exists():
-        stored = StoredStudy.read(directory)
-        n_trials = stored.n_trials
-        kept = f"{counted(n_trials, 'trial')} had ended and"
-        names = _names(stored.study.config)
+        found = [_state(directory.member(entry.folder)) for entry in entries]
+        states = [state for state in found if state is not None]
+        n_finished = sum(state.status == "finished" for state in states)
+        kept = f"{n_finished} of {len(entries)} members have finished, and {{trials}}"
+        names += [entry.solver for entry in entries]
+    elif path and directory.journal.exists():
+        states = [StoredStudy.read(directory)]
+        kept = "{trials} had ended and"
+    elif arguments.config and is_comparison(arguments.config, arguments.set):
+        return "No comparison was started."
     else:
-        compared = bool(arguments.config) and is_comparison(arguments.config, arguments.set)
-        return f"No {'comparison' if compared else 'study'} was started."
-    is_kept = f"{'is' if n_trials == 1 else 'are'} kept"
-    return f"{kept} {is_kept}; {resume_with(arguments, directory.path, names)}"
+        return "No study was started."
+    for state in states:
+        names += _names(state.study.config)
+    n_trials = sum(state.n_trials for state in states)
+    verb = "is" if n_trials == 1 else "are"
+    kept = kept.format(trials=counted(n_trials, "trial"))
+    return f"{kept} {verb} kept; {resume_with(arguments, directory.path, names)}"
 
 
 def _names(config: Mapping[str, Any]) -> list[str]:
     """Return the names in a configuration that may be those of code."""
     evaluation, judge = config["evaluation"], config["evaluation"]["estimator"]
-    judge = judge if isinstance(judge, str) else judge["name"]
-    sections = config["dataset"].get("tasks") or [config["dataset"]]
-    steps = [name for section in sections for name in dotted_steps(section.get("prepare", ()))]
+    if not isinstance(judge, str):
+        judge = judge["name"]
+    steps: list[str] = []
+    for section in config["dataset"].get("tasks") or [config["dataset"]]:
+        steps += dotted_steps(section.get("prepare", ()))
     return [
         config["solver"]["name"],
-        config["search"]["method"],
         config["search"]["method"],
         judge,
         evaluation["metric"],
@@ -368,7 +317,7 @@ def _names(config: Mapping[str, Any]) -> list[str]:
 
 def _state(member: StudyDirectory) -> StoredStudy | None:
     try:
-        return state_of(member)
+        return read_state(member)
     except DirectoryError:  # the resume says so
         return None
 

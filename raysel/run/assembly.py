@@ -36,7 +36,7 @@ from raysel.study.inputs import OwnData
 Grid = dict[str, list[Any]]
 
 
-def assembled(
+def assemble_study(
     estimator: Any,
     space: Any,
     dataset: Dataset,
@@ -56,13 +56,11 @@ def assembled(
     """
     check_estimator_object(estimator)
     texts, objects = _plain(grids(space))
-    names = dict.fromkeys(name for grid in texts for name in grid)
-    has_cells = isinstance(dataset.X, TableRows)
-    union = {
-        name: list(dict.fromkeys(value for grid in texts for value in grid.get(name, ())))
-        for name in names
-    }
-    by_text = len(texts) > 1 or any(objects.values()) or "random_state" in names or has_cells
+    union, has_cells = _union(texts), isinstance(dataset.X, TableRows)
+    evaluation = dict(evaluation)
+    if has_cells:
+        evaluation["references"] = "chance"
+    by_text = len(texts) > 1 or any(objects.values()) or "random_state" in union or has_cells
     named = None if by_text else _by_name(estimator)
     method, params = named or (f"{type(estimator).__module__}.{_described(estimator)}", {})
     fixed = {key: value for key, value in params.items() if key not in union}
@@ -71,7 +69,7 @@ def assembled(
         "seed": seed,
         "dataset": {"path": OWN_DATA, "scaling": scaling},
         "solver": {"name": method, "params": fixed, "space": union},
-        "evaluation": dict(evaluation) | ({"references": "chance"} if has_cells else {}),
+        "evaluation": evaluation,
         "cv": {"outer": _count(outer), "inner": _count(inner), "final": final},
         **(sections or {}),
     }
@@ -112,6 +110,15 @@ def assembled(
     )
 
 
+def _union(several: Sequence[Grid]) -> Grid:
+    """Return all values of each parameter, in the order of the grids."""
+    union: Grid = {}
+    for grid in several:
+        for name, values in grid.items():
+            union[name] = list(dict.fromkeys([*union.get(name, ()), *values]))
+    return union
+
+
 def _count(folds: Any) -> int:
     """Number of folds for the configuration; that of a splitter is put in once it has split."""
     return int(folds) if isinstance(folds, Integral) else 2
@@ -129,7 +136,7 @@ def checked_folds(name: str, folds: Any) -> Any:
     )
 
 
-def seed_of(random_state: Any) -> int:
+def draw_seed(random_state: Any) -> int:
     """Return the seed of a study: 0 for None, so that a second fit gives the same numbers."""
     if random_state is None:
         return 0
@@ -173,7 +180,7 @@ def _resamples(name: str) -> ConfigError:
     )
 
 
-def data_of(
+def make_dataset(
     estimator: Any,
     X: FloatArray | TableRows,
     y: Any,

@@ -33,7 +33,7 @@ from raysel.evaluation.split import Split, set_parameters
 from raysel.evaluation.splitters import split
 from raysel.execution.executor import TaskEnd
 from raysel.results.audit import Audit
-from raysel.run.estimator import NestedSearch, executor_of, study_of
+from raysel.run.estimator import NestedSearch, make_local_executor, make_study
 from raysel.run.in_memory import run_in_memory
 from raysel.run.options import make_listeners
 from raysel.run.permutation import MOST_PERMUTATIONS, permuted_scores, permuted_study
@@ -159,7 +159,7 @@ def audit(
         random_state=random_state,
     )
     return audit_study(
-        study_of(search, X, y, groups), n_permutations, n_jobs=n_jobs, verbose=verbose
+        make_study(search, X, y, groups), n_permutations, n_jobs=n_jobs, verbose=verbose
     )
 
 
@@ -189,19 +189,17 @@ def audit_study(
     dataset, left_out = without_leaks(study.dataset, kept_columns(study.config))
     honest = replace(study, dataset=dataset, own=None)
     careless = _checked_careless_score(study)
-    result = run_in_memory(honest, executor_of(honest, n_jobs), make_listeners(verbose))
+    result = run_in_memory(honest, make_local_executor(honest, n_jobs), make_listeners(verbose))
     seed, numbers = study.config.seed, list(range(1, int(n_permutations) + 1))
     try:
         dataset.permutations(study.block_numbers)
     except DataError:  # no permutation changes a label
         numbers = []
     scored = partial(permuted_scores, seed=seed, chosen=None, ranks=False)
-    with executor_of(honest, n_jobs) as executor:
+    with make_local_executor(honest, n_jobs) as executor:
         honest_ends = _ends(executor.run_tasks(scored, numbers))
-    with executor_of(study, n_jobs) as executor:
-        careless_ends = _ends(
-            executor.run_tasks(partial(_careless_of_permuted, seed=seed), numbers)
-        )
+    with make_local_executor(study, n_jobs) as executor:
+        careless_ends = _ends(executor.run_tasks(partial(_score_permuted, seed=seed), numbers))
     pairs = [
         (float(np.mean(list(one.value["scores"].values()))), other.value)
         for one, other in zip(honest_ends, careless_ends, strict=True)
@@ -304,11 +302,11 @@ def careless_score(study: Study) -> _Careless:
             if study.evaluation.is_native:
                 last, values, labels = _without_last(solver, whole.X_train, y)
                 samples = replace(whole, X_train=values, y_train=labels)
-                scores.append((_of_model(study, last, samples), len(labels)))
+                scores.append((_score_model(study, last, samples), len(labels)))
                 continue
             solver.fit(whole.X_train, y)
             for setting in study.evaluation.settings:
-                each = _of_judge(study, solver, whole, setting)
+                each = _score_judge(study, solver, whole, setting)
                 scores += [(score, len(y)) for score in each.tolist() if not math.isnan(score)]
     if not scores:
         raise StudyError(
@@ -335,7 +333,7 @@ def _splits(study: Study, whole: Split) -> Iterator[Split]:
         yield replace(whole, X_train=X[train], y_train=y[train], X_test=X[test], y_test=y[test])
 
 
-def _careless_of_permuted(study: Study, number: int, *, seed: int) -> float:
+def _score_permuted(study: Study, number: int, *, seed: int) -> float:
     return careless_score(permuted_study(study, number, seed)).score
 
 
@@ -378,7 +376,7 @@ def _before_last(pipeline: Pipeline, rows: Any, y: LabelArray) -> tuple[Any, Any
     return keeper.X_, keeper.y_
 
 
-def _of_model(study: Study, model: Estimator, whole: Split) -> float:
+def _score_model(study: Study, model: Estimator, whole: Split) -> float:
     """Mean score of a model over folds."""
     values = []
     for each in _splits(study, whole):
@@ -387,7 +385,7 @@ def _of_model(study: Study, model: Estimator, whole: Split) -> float:
     return float(np.mean(values))
 
 
-def _of_judge(
+def _score_judge(
     study: Study,
     solver: Estimator,
     whole: Split,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
@@ -233,21 +233,21 @@ class _Course:
         if not self.study.config.tracking.mlflow:
             start_upload = None
         progress = Progress(self.study.n_trials, self.study.config.evaluation.metric)
-        before = last_end(self.directory.journal) if self.stored else None
+        before = None
+        if self.stored:
+            before = last_end(self.directory.journal)
         with (
             sigterm_as_interrupt(),
             StudyLog(journal, progress, self.directory.progress, listeners) as log,
         ):
+            upload: AbstractContextManager[object] = nullcontext()
             if start_upload is not None:
                 for doubt in upload_doubts(self.record.uri):
                     log.message(doubt)
             if self.study.findings.storable and (problem := key_problem()):
                 log.message(f"the models will not be trusted: {problem}")
-            upload = (
-                uploading(start_upload(self.directory), log.enter_phase, log.message)
-                if start_upload
-                else nullcontext()
-            )
+            if start_upload is not None:
+                upload = uploading(start_upload(self.directory), log.enter_phase, log.message)
             with upload:
                 try:
                     result = self._compute(log)
@@ -287,10 +287,10 @@ class _Course:
         try:
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
             directory.folds.mkdir(exist_ok=True)
-            pairs = [(fold, winner) for fold, winner, _ in chosen]
-            for number, (record, model) in enumerate(
-                self.executor.run_refits(pairs) if pairs else (), start=1
-            ):
+            refits: Iterable[tuple[RefitRecord, FeaturePipeline]] = ()
+            if chosen:
+                refits = self.executor.run_refits([(fold, winner) for fold, winner, _ in chosen])
+            for number, (record, model) in enumerate(refits, start=1):
                 if not self._save_model(record.fold, model, log) or self.keep_models:
                     self.models[record.fold] = model
                 if record.feature_scores is not None:
@@ -300,9 +300,8 @@ class _Course:
                 log.record(record)
                 log.enter_phase(f"refitting the winners: {number} of {len(chosen)}")
             if study.config.cv.final and not self._has_cells:
-                example = dense(
-                    study.dataset.excerpt.X[:_N_EXAMPLES]
-                )  # NaN in the features of other tasks
+                # It is NaN in the features of other tasks.
+                example = dense(study.dataset.excerpt.X[:_N_EXAMPLES])
                 np.save(directory.model_example, example, allow_pickle=False)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
@@ -322,10 +321,8 @@ class _Course:
         It lacks the method, or there is none, where a file cannot hold the method.
         """
         path = self.directory.fold_model(fold)
-        if self._has_cells:
-            model = (
-                model.method.estimator_
-            )  # the estimator itself, which takes the samples as they are
+        if self._has_cells:  # the estimator itself takes the samples as they are
+            model = model.method.estimator_
         if not self.study.findings.storable:
             remove_results([path, hash_file(path)])  # those of an earlier winner
             return False
@@ -333,12 +330,10 @@ class _Course:
             try:
                 save_model(model, path)
             except DataError as error:  # the model contains a type that the trial fit did not
-                left_out = (
-                    f"{path.name} is not written"
-                    if self._is_native
-                    else f"{path.name} lacks the fitted method"
-                )
-                log.message(f"{left_out}: {error}")
+                left_out = "lacks the fitted method"
+                if self._is_native:
+                    left_out = "is not written"
+                log.message(f"{path.name} {left_out}: {error}")
             else:
                 return True
         if self._is_native:
@@ -374,23 +369,22 @@ class _Course:
 
     def _to_refit(self, records: list[TrialRecord]) -> list[tuple[OuterFold, TrialRecord, int]]:
         """Return outer folds with winners and ties, except those whose refit is stored."""
-        known = self.stored.refits if self.stored else {}
-        return [
-            (fold, winner, n_tied)
-            for fold, winner, n_tied in winners(self.study, records)
-            if (refit := known.get(fold.name)) is None
-            or (refit.trial, refit.n_tied) != (winner.id, n_tied)
-            or not all(file.exists() for file in self._files_of(refit))
-        ]
+        known: Mapping[str, RefitRecord] = {}
+        if self.stored:
+            known = self.stored.refits
+        chosen = winners(self.study, records)
+        return [one for one in chosen if not self._is_refitted(known.get(one[0].name), *one[1:])]
 
-    def _files_of(self, refit: RefitRecord) -> list[Path]:
-        """Return the files that a refit has written."""
-        files = [] if refit.feature_scores is None else [self.directory.fold_table(refit.fold)]
-        return (
-            [*files, self.directory.fold_model(refit.fold)]
-            if self.study.findings.storable
-            else files
-        )
+    def _is_refitted(self, refit: RefitRecord | None, winner: TrialRecord, n_tied: int) -> bool:
+        """Return whether a stored refit is that of a winner, and its files are there."""
+        if refit is None or (refit.trial, refit.n_tied) != (winner.id, n_tied):
+            return False
+        files = []
+        if refit.feature_scores is not None:
+            files.append(self.directory.fold_table(refit.fold))
+        if self.study.findings.storable:
+            files.append(self.directory.fold_model(refit.fold))
+        return all(file.exists() for file in files)
 
 
 def write_config(directory: StudyDirectory, config: StudyConfig | ComparisonConfig) -> None:
@@ -411,7 +405,9 @@ def first_files(
     last: Path,
 ) -> Iterator[None]:
     """Write configuration, folds and own data before the last file; all of them, or none."""
-    files = [directory.config, directory.plan, last, *([directory.data] if own is not None else [])]
+    files = [directory.config, directory.plan, last]
+    if own is not None:
+        files.append(directory.data)
     try:
         directory.incomplete.touch()
         for file in files:
@@ -425,8 +421,11 @@ def first_files(
     except (OSError, StudyError, DataError, DirectoryError) as error:
         for file in (*files, directory.incomplete):
             file.unlink(missing_ok=True)
-        cause = error.__cause__ if isinstance(error, DataError | DirectoryError) else error
-        reason = cause.strerror if isinstance(cause, OSError) else error
+        reason: object = error
+        if isinstance(error, DataError | DirectoryError) and isinstance(error.__cause__, OSError):
+            reason = error.__cause__.strerror
+        elif isinstance(error, OSError):
+            reason = error.strerror
         raise DirectoryError(
             f"{directory.path} cannot be written: {reason}. Choose another output directory."
         ) from error
@@ -450,24 +449,20 @@ def _needed_bytes(study: Study) -> int:
     """Estimate the size of the journal and of the models, which may hold their training samples."""
     evaluation, X = study.evaluation, study.dataset.X
     # Of the estimators of other packages it is not known what they hold.
-    share = (
-        0.0
-        if evaluation.is_native or evaluation.estimator == LINEAR_SVM
-        else evaluation.n_features[-1] / X.shape[1]
-    )
-    held = X.nbytes * (1.0 if evaluation.is_native else min(share, 1.0))
+    share = 1.0
+    if evaluation.estimator == LINEAR_SVM:
+        share = 0.0
+    elif not evaluation.is_native:
+        share = min(evaluation.n_features[-1] / X.shape[1], 1.0)
+    n_classes = len(study.dataset.classes)
     # For each feature its name, scores, scaling and the method's coefficients of each class.
-    of_a_model = 2**16 + 8 * X.shape[1] * (20 + len(study.dataset.classes)) + int(held)
-    written = 0 if study.own is None else study.own.X.nbytes
-    written += (
-        12 * len(X) * (len(study.dataset.classes) + 1) * study.config.cv.repeats
-    )  # outputs for test samples
-    return (
-        written
-        + 2**20
-        + 64 * study.n_configurations * study.n_inner * 10
-        + len(study.plan.folds) * of_a_model
-    )
+    of_a_model = 2**16 + 8 * X.shape[1] * (20 + n_classes) + int(share * X.nbytes)
+    outputs = 12 * len(X) * (n_classes + 1) * study.config.cv.repeats
+    trials = 64 * study.n_configurations * study.n_inner * 10
+    needed = 2**20 + outputs + trials + len(study.plan.folds) * of_a_model
+    if study.own is not None:
+        needed += study.own.X.nbytes
+    return needed
 
 
 def _fold_table(study: Study, feature_scores: Sequence[float]) -> pa.Table:
@@ -480,9 +475,5 @@ def _fold_table(study: Study, feature_scores: Sequence[float]) -> pa.Table:
     rank = selection_ranks(scores)
     n_candidates = len(scores) - study.dataset.layout.n_beside  # confounds have no row
     order = np.argsort(rank[:n_candidates], kind="stable")
-    return pa.table(
-        {
-            name: values[order]
-            for name, values in (columns | {"score": scores, "rank": rank}).items()
-        }
-    )
+    columns |= {"score": scores, "rank": rank}
+    return pa.table({name: values[order] for name, values in columns.items()})

@@ -142,7 +142,7 @@ class Planned(ABC, Generic[ConfigT, ResultT]):
         stored = cls.load(directory.config)
         for member in stored.members.values():
             for key, name in imported_code(member):
-                if not _names_one_of(overrides, key.partition(".")[0], key):
+                if not _sets_any(overrides, key.partition(".")[0], key):
                     raise ConfigError(
                         f"{key}: {name} imports code, and for security it is not imported if only"
                         f" the configuration in the study's directory {directory.path} names it;"
@@ -195,21 +195,29 @@ def check_stored_places(
     config: StudyConfig, overrides: Overrides, directory: Path, *, tracked: bool = True
 ) -> None:
     """Check that this user has used what only a study's directory names: servers, MLflow."""
-    if config.tracking.uri and tracked and not _names_one_of(overrides, "tracking", "tracking.uri"):
+    if config.tracking.uri and tracked and not _sets_any(overrides, "tracking", "tracking.uri"):
         check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
-    study = StudyDirectory(directory)
-    whole = ComparisonRecord.read(study) if study.members.exists() else None
-    names = names_in_mlflow(vars(config.tracking), whole.name if whole else config.name)
+    id_, name = _started_in(StudyDirectory(directory))
+    names = names_in_mlflow(vars(config.tracking), name or config.name)
     if names and tracked:
-        started = whole or (last_study(study.journal) if study.journal.exists() else None)
-        given = [key for key in names if _names_one_of(overrides, "tracking", f"tracking.{key}")]
-        check_names(names, started.id if started else "", directory, given)
+        given = [key for key in names if _sets_any(overrides, "tracking", f"tracking.{key}")]
+        check_names(names, id_, directory, given)
     for key, uri in data_on_servers(config).items():
-        if not _names_one_of(overrides, "dataset", key, "dataset.tasks"):
+        if not _sets_any(overrides, "dataset", key, "dataset.tasks"):
             check_place(key, uri, directory)
 
 
-def _names_one_of(overrides: Overrides, *keys: str) -> bool:
+def _started_in(directory: StudyDirectory) -> tuple[str, str]:
+    """Return id and name of the comparison in a directory, or the id of the study."""
+    if directory.members.exists():
+        record = ComparisonRecord.read(directory)
+        return record.id, record.name
+    if directory.journal.exists() and (study := last_study(directory.journal)):
+        return study.id, ""
+    return "", ""
+
+
+def _sets_any(overrides: Overrides, *keys: str) -> bool:
     """Return whether an override sets one of these keys."""
     given = [overrides] if isinstance(overrides, str) else overrides or ()
     return any(str(key).partition("=")[0].strip() in keys for key in given)

@@ -29,7 +29,13 @@ from raysel.execution.serial import SerialExecutor
 from raysel.numerics.metrics import metric
 from raysel.numerics.rankings import ranks
 from raysel.results.result import StudyResult
-from raysel.run.assembly import assembled, check_estimator_object, checked_folds, data_of, seed_of
+from raysel.run.assembly import (
+    assemble_study,
+    check_estimator_object,
+    checked_folds,
+    draw_seed,
+    make_dataset,
+)
 from raysel.run.in_memory import run_in_memory
 from raysel.run.options import RunOptions, make_listeners
 from raysel.study.definition import Study
@@ -218,7 +224,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         StudyError
             If no parameters have a score, or a fit of the chosen ones fails.
         """
-        study = study_of(self, X, y, groups)
+        study = make_study(self, X, y, groups)
         self._keep(study, self._run(study), np.asarray(y))
         return self
 
@@ -226,7 +232,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """Run the study, in memory or in a directory."""
         options = RunOptions(listeners=make_listeners(self.verbose))
         if not has_files(self):
-            return run_in_memory(study, executor_of(study, self.n_jobs), options.listeners)
+            return run_in_memory(study, make_local_executor(study, self.n_jobs), options.listeners)
         # Loads what reads and writes files.
         from raysel.run.course import run  # noqa: PLC0415
         from raysel.run.launch import (  # noqa: PLC0415
@@ -240,7 +246,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         check_resources(study, None)
         upload = MLflowUploader if self.tracking else None
         on_ray = self.executor == "ray"
-        executor = make_executor(study) if on_ray else executor_of(study, self.n_jobs)
+        executor = make_executor(study) if on_ray else make_local_executor(study, self.n_jobs)
         with working_folder(output_directory(study.config, self.path), options, new=True) as folder:
             return run(study, folder, executor, options.listeners, upload, keep_models=True)
 
@@ -292,13 +298,14 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             return self.best_estimator_
         if self.n_features is None:
             return self.estimator
-        if self.judge == AUTO:
-            return Judge(RIDGE if is_regressor(self.estimator) else LINEAR_SVM).make(np.zeros(1), 0)
-        if isinstance(self.judge, str) and "." not in self.judge:
-            return Judge(self.judge).make(np.zeros(1), 0)
-        return judge_class(
-            self.judge["name"] if isinstance(self.judge, Mapping) else str(self.judge)
-        )
+        name = str(self.judge)
+        if isinstance(self.judge, Mapping):
+            name = self.judge["name"]
+        if name == AUTO:
+            name = RIDGE if is_regressor(self.estimator) else LINEAR_SVM
+        if isinstance(self.judge, Mapping) or "." in name:
+            return judge_class(name)
+        return Judge(name).make(np.zeros(1), 0)
 
     def _checked(self, X: ArrayLike) -> Any:
         check_is_fitted(self, "study_")
@@ -322,11 +329,9 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """
         samples = self._checked(X)
         predicted: LabelArray = self.best_estimator_.predict(samples)
-        return (
-            self.classes_[np.searchsorted(self._codes, predicted)]
-            if hasattr(self, "classes_")
-            else predicted
-        )
+        if not hasattr(self, "classes_"):
+            return predicted
+        return self.classes_[np.searchsorted(self._codes, predicted)]
 
     @available_if(_model_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -446,7 +451,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def evaluation_of(
+def evaluation_section(
     estimator: Any, metric: str, n_features: int | Sequence[int] | None, judge: Any, choose_n: str
 ) -> dict[str, Any]:
     """Return the section ``evaluation`` of the study's configuration."""
@@ -466,7 +471,7 @@ def has_files(search: NestedSearch) -> bool:
     return search.path is not None or search.tracking is not None or search.executor == "ray"
 
 
-def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> Study:
+def make_study(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> Study:
     """Validate samples for a search, and make and check its study."""
     check_estimator_object(search.estimator)
     samples = own_cells(search.estimator, X)
@@ -501,19 +506,19 @@ def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike
     if not regression and hasattr(search.estimator, "predict"):
         check_classification_targets(labels)
     try:
-        return assembled(
+        return assemble_study(
             search.estimator,
             search.space,
-            data_of(
+            make_dataset(
                 search.estimator, features, labels, groups, getattr(search, "feature_names_in_", ())
             ),
             outer=checked_folds("outer", search.outer),
             inner=checked_folds("inner", search.inner),
-            evaluation=evaluation_of(
+            evaluation=evaluation_section(
                 search.estimator, search.metric, search.n_features, search.judge, search.choose_n
             ),
             scaling=search.scaling,
-            seed=seed_of(search.random_state),
+            seed=draw_seed(search.random_state),
             saved=has_files(search),
             sections={
                 "tracking": {"uri": search.tracking} if search.tracking else {},
@@ -535,7 +540,7 @@ def _check_processes(n_jobs: Any) -> None:
         )
 
 
-def executor_of(study: Study, n_jobs: int) -> Executor:
+def make_local_executor(study: Study, n_jobs: int) -> Executor:
     """Return an executor in this process, or in several."""
     _check_processes(n_jobs)
     study, n_processes = replace(study, own=None), effective_n_jobs(n_jobs)

@@ -19,12 +19,22 @@ from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import running_at
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
+from raysel.results.progress import counted
 from raysel.run.options import DEFAULTS, RunOptions
 from raysel.study.cost import estimate_cost, executor_sentence, with_executor
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
 
 THIS_MACHINE = "this machine"
+#: Files that the folder of a new study or comparison at a URI must lack.
+_FIRST_FILES = (
+    "config.yaml",
+    "plan.json",
+    "journal.jsonl",
+    "members.json",
+    "model.skops",
+    OWN_DATA,
+)
 
 
 #: Resources of each node of a cluster by Ray's names; None for this machine alone.
@@ -47,8 +57,8 @@ def slots(study: Study, nodes: Nodes = None) -> Slots:
     if nodes is None:
         n, where = len(os.sched_getaffinity(0)) // search.cpus_per_trial, THIS_MACHINE
     else:
-        n, number = sum(n_trials_at_once(node, search.needs) for node in nodes), len(nodes)
-        where = f"the cluster, which has {number} {'node' if number == 1 else 'nodes'} now"
+        n = sum(n_trials_at_once(node, search.needs) for node in nodes)
+        where = f"the cluster, which has {counted(len(nodes), 'node')} now"
     return Slots(max(1, min(n, search.max_concurrent or n)), where)
 
 
@@ -111,17 +121,6 @@ def check_resources(study: Study, address: str | None) -> None:
             f"address {place}: no Ray cluster answers there ({error}); give the HOST:PORT of a"
             " running cluster, or no address to start Ray on this machine."
         ) from error
-
-
-#: Files that the folder of a new study or comparison at a URI must lack.
-_FIRST_FILES = (
-    "config.yaml",
-    "plan.json",
-    "journal.jsonl",
-    "members.json",
-    "model.skops",
-    OWN_DATA,
-)
 
 
 def output_directory(

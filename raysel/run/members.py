@@ -31,6 +31,7 @@ from raysel.results.comparison.export import export_comparison, write_comparison
 from raysel.results.comparison.result import ComparisonResult
 from raysel.results.progress import counted
 from raysel.run import course
+from raysel.run.course import StartUpload
 from raysel.run.definition import Planned, naming_member
 from raysel.run.launch import cluster_address, make_executor, with_known_executor
 from raysel.run.options import DEFAULTS, RunOptions
@@ -74,8 +75,9 @@ class Comparison(Planned[ComparisonConfig, ComparisonResult]):
         own: Dataset | None = None,
     ) -> Self:
         """Load the data, draw the folds once for all members, and check every member."""
-        known = _known_folders(config, resumed) if resumed else {}
-        plan = resumed.plan if resumed else None
+        known, plan = {}, None
+        if resumed:
+            known, plan = _known_folders(config, resumed), resumed.plan
         folders = member_folders(list(config.compare), known)
         studies: dict[str, Study] = {}
         for label, folder in folders.items():
@@ -167,7 +169,7 @@ class Comparison(Planned[ComparisonConfig, ComparisonResult]):
     def check_stored(self, directory: StudyDirectory) -> None:
         """Check that no change invalidates the results of a member."""
         for label, study in self.studies.items():
-            stored = state_of(directory.member(self.folders[label]))
+            stored = read_state(directory.member(self.folders[label]))
             if stored is None:
                 continue
             with naming_member(label):
@@ -210,12 +212,12 @@ def _entry(label: str, folder: str, study: Study) -> MemberEntry:
 
 def create(path: Path, folders: Iterable[str], own: Dataset | None = None) -> FileLock:
     """Create the directory of a new comparison and lock it."""
-    written = 0 if own is None else own.X.nbytes
-    directory, lock = StudyDirectory.create(path, _NEEDED_BYTES + written, data=own is not None)
-    for member in map(
-        directory.member, folders
-    ):  # its numbers would be taken for those of the new comparison
-        if member.journal.exists():
+    needed = _NEEDED_BYTES
+    if own is not None:
+        needed += own.X.nbytes
+    directory, lock = StudyDirectory.create(path, needed, data=own is not None)
+    for member in map(directory.member, folders):
+        if member.journal.exists():  # it would be taken for a member of the new comparison
             lock.close()
             raise DirectoryError(
                 f"{member.path} already holds a study; nothing was overwritten. Choose another"
@@ -224,13 +226,16 @@ def create(path: Path, folders: Iterable[str], own: Dataset | None = None) -> Fi
     return lock
 
 
-def state_of(member: StudyDirectory) -> StoredStudy | None:
+def read_state(member: StudyDirectory) -> StoredStudy | None:
     """Return the stored study of a member; None if it has not started."""
-    return (
-        StoredStudy.read(member)
-        if member.journal.exists() and not member.incomplete.exists()
-        else None
-    )
+    if not member.journal.exists() or member.incomplete.exists():
+        return None
+    return StoredStudy.read(member)
+
+
+def _is_whole(stored: StoredStudy, study: Study) -> bool:
+    """Return whether a stored member is this study, has finished and lost no trial."""
+    return stored.status == "finished" and not stored.has_lost and stored.is_of(study)
 
 
 @dataclass
@@ -249,53 +254,48 @@ class _Course:
         """Run the members that have not finished, write tables and figures, and upload all."""
         uploads = self.comparison.first.config.tracking.mlflow
         with sigterm_as_interrupt(), ExitStack() as stack:
-            uploader = None
+            follow: StartUpload | None = None
             if uploads:
                 tell = self.options.tell
                 started = course.uploading(MLflowUploader(self.directory), tell, tell)
-                uploader = stack.enter_context(started)
+                follow = stack.enter_context(started).follow
             with self.session:
-                for number, entry in enumerate(record.members):
-                    record = self._run_member(number, entry, record, uploader)
+                for number in range(len(record.members)):
+                    record = self._run_member(number, record, follow)
             return self._export(record)
 
     def _run_member(
         self,
         number: int,
-        entry: MemberEntry,
         record: ComparisonRecord,
-        uploader: MLflowUploader | None,
+        follow: StartUpload | None,
     ) -> ComparisonRecord:
         """Run or resume a member unless it has finished; return the record with its error."""
+        entry, tell, error = record.members[number], self.options.tell, None
         study, member = self.comparison.studies[entry.label], self.directory.member(entry.folder)
         head = f"{entry.label} ({number + 1} of {len(record.members)})"
-        stored, error = state_of(member), None
-        is_whole = stored is not None and stored.status == "finished" and not stored.has_lost
-        if stored is not None and is_whole and stored.is_of(study):
-            if uploader is not None and not tracking_status(member)["complete"]:
-                uploader.follow(member)
-            return record
+        stored, n_done = read_state(member), 0
+        if stored is not None:
+            if _is_whole(stored, study):
+                if follow is not None and not tracking_status(member)["complete"]:
+                    follow(member)
+                return record
+            n_done = stored.n_trials
         with suppress(ConfigError):  # every pilot fit fails, and so will every trial
-            study = with_known_executor(
-                study, self.options, lambda: stored.n_trials if stored else 0
-            )
+            study = with_known_executor(study, self.options, lambda: n_done)
         self._start_ray(study)
-        self.options.tell(
-            f"{head}: {study.config.solver.name},"
-            f" {counted(study.n_configurations, 'configuration')}"
-        )
+        number_of_them = counted(study.n_configurations, "configuration")
+        tell(f"{head}: {study.config.solver.name}, {number_of_them}")
         try:
             executor: Executor = SerialExecutor(replace(study, own=None))
             if not self.without_ray:
                 executor = make_executor(study, self.options)
-            follow = None if uploader is None else uploader.follow
             if stored is None:
                 result = course.run(study, member.path, executor, self.options.listeners, follow)
             else:
                 result = course.resume(study, member, executor, self.options.listeners, follow)
-            self.options.tell(
-                f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"
-            )
+            score = f"{result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"
+            tell(f"{head}: test {result.metric} {score}")
         except (HeadLostError, StorageError):  # lost to all members
             raise
         except RayselError as failure:
@@ -303,13 +303,10 @@ class _Course:
         except (Exception, SystemExit) as failure:  # a method that fails must not end the others  # noqa: BLE001
             error = without_credentials(f"{type(failure).__name__}: {failure}")
         if error is not None:
-            self.options.tell(f"{head} failed: {error}")
-        members = (
-            *record.members[:number],
-            replace(entry, error=error),
-            *record.members[number + 1 :],
-        )
-        record = replace(record, members=members)
+            tell(f"{head} failed: {error}")
+        members = list(record.members)
+        members[number] = replace(entry, error=error)
+        record = replace(record, members=tuple(members))
         record.write(self.directory, self.lock)
         return record
 
@@ -317,10 +314,8 @@ class _Course:
         """Start or join Ray once, before the first member that computes on it."""
         if study.executor == "serial" or self.without_ray:
             return
-        place, mixed = (
-            cluster_address(study, self.options.address),
-            self.options.allow_mixed_versions,
-        )
+        place = cluster_address(study, self.options.address)
+        mixed = self.options.allow_mixed_versions
         if not self.has_ray:
             self.options.tell("joining the cluster" if place else "starting Ray")
             self.has_ray = True
@@ -330,9 +325,8 @@ class _Course:
         try:  # does nothing if Ray runs
             self.session.enter_context(ray_session(place, studies, allow_mixed_versions=mixed))
         except RayStartError as error:
-            self.options.tell(
-                f"{error}. The members are computed in this process, with the same numbers"
-            )
+            remedy = "The members are computed in this process, with the same numbers"
+            self.options.tell(f"{error}. {remedy}")
             self.without_ray = True
 
     def _export(self, record: ComparisonRecord) -> ComparisonResult:

@@ -32,6 +32,8 @@ from raysel.tracking.log import Listener
 #: Largest share of the machine's memory for the prepared folds of one search; several may run at
 #: once.
 _MEMORY_SHARE = 0.02
+#: Largest number of permutations.
+MOST_PERMUTATIONS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,9 @@ def _run_trials(study: Study) -> list[TrialRecord]:
         for _ in plan.steps(trial, config):
             pass
         plan.add(trial.record)
-    return trial_records(study, plan.records) if isinstance(plan, TrainingSetPlan) else plan.records
+    if isinstance(plan, TrainingSetPlan):
+        return trial_records(study, plan.records)
+    return plan.records
 
 
 def packed(scores: FloatArray) -> str:
@@ -177,10 +181,6 @@ def packed(scores: FloatArray) -> str:
 def unpacked(text: str) -> FloatArray:
     """Return the scores that `packed` wrote as text."""
     return np.frombuffer(base64.b64decode(text), dtype="<f4").astype(np.float64)
-
-
-#: Largest number of permutations.
-MOST_PERMUTATIONS = 1_000_000
 
 
 def permutation_test(
@@ -307,26 +307,17 @@ def permutation_test(
     >>> found.p_value, found.p.n_reached
     (0.2, 0)
     """
-    if (
-        isinstance(permutations, bool)
-        or not isinstance(permutations, Integral)
-        or not 1 <= permutations <= MOST_PERMUTATIONS
-    ):
-        raise ConfigError(
-            f"permutations={permutations!r} must be a whole number from 1 to {MOST_PERMUTATIONS},"
-            " e.g. 200."
-        )
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0):
-        raise ConfigError(f"seed={seed!r} must be a whole number that is not negative, e.g. 0.")
+    _check_numbers(permutations, seed)
     options = RunOptions.of(address, allow_mixed_versions, progress)
     with finished_study(path, config, overrides, executor=executor, options=options) as finished:
         dataset = finished.study.dataset
         labels = dataset.permutations(finished.study.block_numbers)
-        chosen_seed = finished.study.config.seed if seed is None else int(seed)
-        work = _work(finished, retune, chosen_seed)
+        if seed is None:
+            seed = finished.study.config.seed
+        work = _work(finished, retune, int(seed))
         # Number 0 has the true labels: it tells whether the study's figure can be computed again.
         pieces = run_pieces(finished, work, range(int(permutations) + 1))
-        test = _evaluated(finished, pieces, labels, retune, chosen_seed, int(permutations))
+        test = _evaluated(finished, pieces, labels, retune, int(seed), int(permutations))
         test.write(
             work.folder.parent,
             identity(finished.result.refits, finished.result.stored.study.data_hash),
@@ -335,10 +326,30 @@ def permutation_test(
         return test
 
 
+def _check_numbers(permutations: Any, seed: Any) -> None:
+    if not _is_whole(permutations) or not 1 <= permutations <= MOST_PERMUTATIONS:
+        raise ConfigError(
+            f"permutations={permutations!r} must be a whole number from 1 to {MOST_PERMUTATIONS},"
+            " e.g. 200."
+        )
+    if seed is not None and (not _is_whole(seed) or seed < 0):
+        raise ConfigError(f"seed={seed!r} must be a whole number that is not negative, e.g. 0.")
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
 def _work(finished: FinishedStudy, retune: bool, seed: int) -> Work:
     """Definition of the permutations, each kind in a folder of its own."""
-    result = finished.result
-    chosen = None if retune else {refit.fold: Chosen.of_refit(refit) for refit in result.refits}
+    result, folder, n_limits = finished.result, "fixed", len(finished.result.refits)
+    chosen: Mapping[str, Chosen] | None = {
+        refit.fold: Chosen.of_refit(refit) for refit in result.refits
+    }
+    if retune:
+        folder, chosen = "searched", None
+        n_limits += len(result.records) * len(finished.study.training_sets)
+    ranks = result.final.feature_scores is not None
     settings = {
         "permutation seed": seed,
         "retune": retune,
@@ -346,15 +357,12 @@ def _work(finished: FinishedStudy, retune: bool, seed: int) -> Work:
         "configuration": finished.record.config_hash,
     }
     return Work(
-        result.path / FOLDER / ("searched" if retune else "fixed"),
-        partial(
-            permuted_scores, seed=seed, chosen=chosen, ranks=result.final.feature_scores is not None
-        ),
+        result.path / FOLDER / folder,
+        partial(permuted_scores, seed=seed, chosen=chosen, ranks=ranks),
         (permuted_scores, LabelPermutations),
         settings,
         "permutations",
-        len(result.refits)
-        + (len(result.records) * len(finished.study.training_sets) if retune else 0),
+        n_limits,
     )
 
 
@@ -370,26 +378,20 @@ def _evaluated(
     values = [pieces.values.get(number) for number in range(n + 1)]
     if not any(values[1:]):
         raise all_failed(pieces, "permutations")
-    means = [
-        None if value is None else float(np.mean(list(value["scores"].values())))
-        for value in values
-    ]
+    means = [_mean_score(value) for value in values]
     result, observed_mean = finished.result, finished.result.test_mean
     scores = result.final.feature_scores
     solver = finished.study.solver(finished.winner.params, 0)
     by_share, places, features = _by_share(finished), solver.score_scale == "place", {}
     # What is compared must be of one version: else the true labels' figures are those that are
     # computed now.
-    now = values[0] if finished.other_versions else None
-    if now is not None and means[0] is not None:
+    is_recomputed = bool(finished.other_versions) and values[0] is not None
+    if is_recomputed and means[0] is not None:
         observed_mean = means[0]
     if scores is not None and not places:
-        # Rounded as the permuted scores are.
-        text = packed(np.array(scores)) if now is None else now["feature_scores"]
-        observed = unpacked(text)
-        permuted = [
-            None if value is None else unpacked(value["feature_scores"]) for value in values[1:]
-        ]
+        observed, *permuted = map(_feature_scores, values)
+        if observed is None or not is_recomputed:
+            observed = unpacked(packed(np.array(scores)))  # rounded as the permuted scores are
         p = feature_p_values(observed, permuted, by_share=by_share)
         features = {
             "p_value": p.p_value[: result.n_candidates],
@@ -417,6 +419,20 @@ def _evaluated(
         errors={number: error for number, error in pieces.errors.items() if number},
         mixed=pieces.mixed,
     )
+
+
+def _mean_score(value: Mapping[str, Any] | None) -> float | None:
+    """Return the mean test score of a permutation, None for one that failed."""
+    if value is None:
+        return None
+    return float(np.mean(list(value["scores"].values())))
+
+
+def _feature_scores(value: Mapping[str, Any] | None) -> FloatArray | None:
+    """Return the feature scores of a permutation, None for one that failed."""
+    if value is None:
+        return None
+    return unpacked(value["feature_scores"])
 
 
 def _by_share(finished: FinishedStudy) -> bool:

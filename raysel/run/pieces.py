@@ -96,9 +96,7 @@ def finished_study(
                 f"{directory.path} cannot be written: {error.strerror}."
             ) from error
         with lock:
-            result = open_study(
-                folder
-            )  # again, because another process may have written before the lock
+            result = open_study(folder)  # another process may have written before the lock
             study = prepare_study(config, overrides, resumed=directory, tracked=False)
             study = _with_executor(study, executor, options.address)
             record = resumed_record(study, result.stored.study)
@@ -216,7 +214,9 @@ def _compute(
         course = _Course(n_all, len(missing), work.unit, listeners)
         executor = stack.enter_context(finished.executor())
         timeout = finished.study.config.search.trial_timeout
-        limit = None if timeout is None else 1.5 * timeout * work.n_limits + _START_SECONDS
+        limit = None
+        if timeout is not None:
+            limit = 1.5 * timeout * work.n_limits + _START_SECONDS
         recorded: set[str] = set()
         for ended in executor.run_tasks(work.function, missing, limit):
             for node in executor.mixed_nodes():

@@ -24,6 +24,12 @@ from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener
 
+#: Number of best features of a half that are kept at least, so that another ``top`` up to it
+#: computes nothing again.
+_KEPT = 500
+#: Most subsamples of a selection; the list of so many takes memory before the first is fitted.
+_MOST = 100_000
+
 
 def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
     """Check that every class can be in both halves; quantities are in both."""
@@ -52,11 +58,6 @@ def draw_halves(
     seed, so that all pairs would be the same.
     """
     return target_of(y).halves(y, groups=groups, random_state=random_state)
-
-
-#: Number of best features of a half that are kept at least, so that another ``top`` up to it
-#: computes nothing again.
-_KEPT = 500
 
 
 def stability_selection(
@@ -186,10 +187,6 @@ def stability_selection(
     return selection
 
 
-#: Most subsamples of a selection; the list of so many takes memory before the first is fitted.
-_MOST = 100_000
-
-
 def _check_numbers(subsamples: int, threshold: float | None) -> None:
     if (
         isinstance(subsamples, bool)
@@ -253,12 +250,12 @@ def count_selections(
 ) -> StabilitySelection:
     """Count how often each feature is selected by the pairs whose two halves both succeeded."""
     halves = pieces.values
-    pairs = [
-        pair for pair in range(subsamples // 2) if 2 * pair in halves and 2 * pair + 1 in halves
-    ]
-    if len(pairs) < 2:
+    counted: list[Mapping[str, Any]] = []
+    for first in range(0, subsamples, 2):
+        if first in halves and first + 1 in halves:
+            counted += [halves[first], halves[first + 1]]
+    if len(counted) < 4:
         raise all_failed(pieces, "halves")
-    counted = [halves[2 * pair + side] for pair in pairs for side in (0, 1)]
     selected = _masks([half["best"][:top] for half in counted], len(constant))
     return StabilitySelection(
         top=top,

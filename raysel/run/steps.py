@@ -25,7 +25,7 @@ def search(
     """Run the trials that are not stored and return the records of all configurations."""
     plan = trial_plan(study, [*stored.trials, *stored.paths] if stored else ())
     log.begin(plan.records, plan.best, plan.waiting)
-    cut = executor.run_trials(plan, log) if plan.n_left else False
+    cut = plan.n_left > 0 and executor.run_trials(plan, log)
     if cut:
         log.message(
             f"search.time_budget is used up: {plan.n_left} of {study.n_trials} trials were not run"

@@ -139,7 +139,7 @@ def test_no_experiment_or_registered_model_of_the_directorys_choice_is_written(
 ):
     name_in_mlflow(stranger, **{key: "production-model"})
     note_place(raysel.open_study(stranger).stored.study.uri)
-    monkeypatch.setattr("raysel.cli.tune.replay", pytest.fail)
+    monkeypatch.setattr("raysel.cli.replay.replay", pytest.fail)
     for command in ("--resume", "--replay"):
         assert tune.main([command, str(stranger)]) == 2
         assert (
@@ -149,7 +149,7 @@ def test_no_experiment_or_registered_model_of_the_directorys_choice_is_written(
         raysel.resume_study(stranger, progress=False)
     asked = []
     monkeypatch.setattr(
-        "raysel.cli.tune.replay",
+        "raysel.cli.replay.replay",
         lambda *arguments: asked.append(arguments[2]) or {"error": "", "logged": 0},
     )
     for given, used in (("null", None), ("mine", "mine")):

@@ -39,7 +39,7 @@ def test_a_replay_and_a_resumed_study_obey_a_newly_set_variable(
         change_journal(copied, "study", lambda line: line["config"]["tracking"].update(uri=named))
     note_place(f"sqlite:///{tmp_path}/old.db")
     asked = []
-    monkeypatch.setattr("raysel.cli.tune.replay", lambda _, uri, *__: asked.append(uri) or DONE)
+    monkeypatch.setattr("raysel.cli.replay.replay", lambda _, uri, *__: asked.append(uri) or DONE)
     assert main(["--replay", str(copied)]) == 0
     before = raysel.open_study(copied).stored.study
     now = resumed_record(prepare_study(copied / "config.yaml"), before, copied)
