@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.stats import rankdata
 
 from raysel.core.arrays import FloatArray, IntArray
-from raysel.core.printing import listed
+from raysel.core.printing import by_number, listed
 from raysel.data.dataset import Dataset
 from raysel.study.inspection.column_correlations import chosen_samples
 from raysel.study.inspection.parts import Part, parts
@@ -58,20 +58,19 @@ def column_copy_remarks(dataset: Dataset) -> Iterator[str]:
     for part in parts(dataset):
         groups = column_copies(part.X)
         if groups:
-            where = "" if part.task is None else f"Task {part.task}: "
-            yield f"{where}{_remark(groups, part)}"
+            yield f"{part.heading}{_remark(groups, part)}"
 
 
 def _remark(groups: list[IntArray], part: Part) -> str:
-    n_columns = sum(map(len, groups))
-    are = "1 group of copies" if len(groups) == 1 else f"{len(groups)} groups of copies"
+    n_columns, n_groups = sum(map(len, groups)), len(groups)
     named = [
         listed([part.own_name(column) for column in group.tolist()], _NAMED)
         for group in groups[:_GROUPS]
     ]
-    more = "; ..." if len(groups) > _GROUPS else ""
+    if n_groups > _GROUPS:
+        named.append("...")
     return (
-        f"{n_columns} columns are {are}, whose permutation importance is too low, as each replaces"
-        f" the other: keep one of each group (dataset.drop).\nTheir ranks correlate at {_COPIES} or"
-        f" more: {'; '.join(named)}{more}."
+        f"{n_columns} columns are {n_groups} {by_number(n_groups, 'group', 'groups')} of copies,"
+        " whose permutation importance is too low, as each replaces the other: keep one of each"
+        f" group (dataset.drop).\nTheir ranks correlate at {_COPIES} or more: {'; '.join(named)}."
     )

@@ -173,6 +173,11 @@ class Part:
             re.fullmatch(r"x\d+|.*\[\d+\]", name) for name in self.names
         )
 
+    @property
+    def heading(self) -> str:
+        """Start of a remark on the samples of one task; empty if there are no tasks."""
+        return "" if self.task is None else f"Task {self.task}: "
+
     def own_name(self, column: int) -> str:
         """Return the name of a column without that of its task."""
         if self.task is None:

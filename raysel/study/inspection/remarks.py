@@ -75,7 +75,7 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
     for findings in inspect(dataset):
         of_part = [*_column_remarks(findings, dataset), *copy_remarks(findings, dataset, plan)]
         of_part += filter(None, [_alike(findings.part, dataset, plan)])
-        remarks += [f"{_where(findings.part)}{remark}" for remark in of_part]
+        remarks += [f"{findings.part.heading}{remark}" for remark in of_part]
     return [*remarks, *filter(None, [arrangement_remark(dataset)])]
 
 
@@ -88,10 +88,6 @@ def _alike(part: Part, dataset: Dataset, plan: NestedPlan | None) -> str | None:
     )
 
 
-def _where(part: Part) -> str:
-    return "" if part.task is None else f"Task {part.task}: "
-
-
 def constant_remarks(dataset: Dataset) -> Iterator[str]:
     """Remark on constant columns, which question no score."""
     for part in parts(dataset):
@@ -100,7 +96,7 @@ def constant_remarks(dataset: Dataset) -> Iterator[str]:
             some = ", e.g. " if len(columns) > _NAMED else ": "
             are = by_number(len(columns), "is", "are")
             yield (
-                f"{_where(part)}{len(columns)} of {len(part.names)} columns {are} constant, which"
+                f"{part.heading}{len(columns)} of {len(part.names)} columns {are} constant, which"
                 f" tells nothing of the label{some}{_names(part, columns)}."
             )
 
@@ -120,7 +116,7 @@ def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
         ratio = spreads[widest] / spreads[narrowest]
         if ratio > _SPREADS:
             yield (
-                f"{_where(part)}dataset.scaling {scaling} leaves columns of different scales: if"
+                f"{part.heading}dataset.scaling {scaling} leaves columns of different scales: if"
                 f" they have different units, set {dataset.layout.default_scaling}, as else the"
                 " ranking is by the unit.\nTheir standard deviations differ by a factor of"
                 f" {ratio:.3g} ('{part.own_name(int(widest))}' to"
