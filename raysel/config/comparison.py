@@ -1,6 +1,4 @@
-"""The configuration of a comparison: one study's keys without a solver, and what each member
-lays over them.
-"""
+"""Configuration of a comparison: common keys, and what each member lays over them."""
 
 from __future__ import annotations
 
@@ -96,19 +94,15 @@ class ComparisonConfig(BaseModel):
         """Return the configuration of a member: the common keys with its own laid over them."""
         raw = {key: value for key, value in self.common.items() if key != "output"}
         for key, value in self.compare[label].items():
-            laid = (
-                {f"{key}.{name}": v for name, v in value.items()}
-                if _is_section(key, value)
-                else {key: value}
-            )
+            laid = {key: value}
+            if _is_section(key, value):
+                laid = {f"{key}.{name}": v for name, v in value.items()}
             for dotted, v in laid.items():
                 set_key(raw, dotted, deepcopy(v), f"compare: {dotted}")
         return StudyConfig.model_validate(without_null(raw))
 
     def study(self, label: str, folder: str) -> StudyConfig:
-        """Return the configuration of a member's study, named after the comparison and the
-        member's folder.
-        """
+        """Return the configuration of a member's study, named after both."""
         config = self.members[label]
         tracking = config.tracking.model_copy(update={"experiment": self.experiment})
         name = f"{self.name}-{folder}"[:_LONGEST_NAME]
@@ -173,19 +167,16 @@ def _free(name: str, taken: Collection[str]) -> str:
 
 
 def _with_places(raw: Any) -> Any:
-    """Return plain data with the URIs of places without credentials, which this process
-    remembers.
-    """
-    if isinstance(raw, Mapping):
-        return {
-            key: (
-                set_credentials_aside(value)
-                if key in _PLACES and isinstance(value, str)
-                else _with_places(value)
-            )
-            for key, value in raw.items()
-        }
-    return [_with_places(value) for value in raw] if isinstance(raw, list) else raw
+    """Return plain data with the URIs of places without credentials, which are remembered."""
+    if isinstance(raw, list):
+        return [_with_places(value) for value in raw]
+    if not isinstance(raw, Mapping):
+        return raw
+    changed = {key: _with_places(value) for key, value in raw.items()}
+    for key in _PLACES:
+        if isinstance(changed.get(key), str):
+            changed[key] = set_credentials_aside(changed[key])
+    return changed
 
 
 def _is_section(key: str, value: object) -> bool:
@@ -193,9 +184,7 @@ def _is_section(key: str, value: object) -> bool:
 
 
 def refusals(config: ComparisonConfig) -> Iterator[str]:
-    """Describe a common solver, unusable labels, keys that a member cannot change, and an
-    unknown reference.
-    """
+    """Describe what no comparison can have: a common solver, bad labels, fixed keys."""
     if "solver" in config.common:
         yield "solver: each member of `compare` has its own; remove `solver`, or make it a member"
     for label, keys in config.compare.items():
@@ -231,9 +220,7 @@ def refusals(config: ComparisonConfig) -> Iterator[str]:
 
 
 def _refused(key: str) -> str:
-    """Return why a member cannot change a key; empty if it can, or if the validation of its
-    study will say so.
-    """
+    """Return why a member cannot change a key; empty if it can."""
     (section, _, name), allowed = key.partition("."), ", ".join(_ALLOWED)
     if section not in StudyConfig.model_fields:
         return (

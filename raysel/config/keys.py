@@ -1,6 +1,4 @@
-"""Keys of the configuration, generated from the schema: a table of all, and explanations of
-errors.
-"""
+"""Keys of the configuration by its schema: a table of all, and explanations of errors."""
 
 from __future__ import annotations
 
@@ -105,10 +103,11 @@ def _type(annotation: Any) -> str:
 
 
 def _bounds(metadata: Sequence[Any]) -> list[str]:
-    bounds = [
-        (sign, getattr(item, name, None)) for item in metadata for name, sign in _BOUNDS.items()
-    ]
-    return [f"{sign} {bound}" for sign, bound in bounds if bound is not None]
+    bounds = []
+    for item in metadata:
+        given = ((sign, getattr(item, name, None)) for name, sign in _BOUNDS.items())
+        bounds += [f"{sign} {bound}" for sign, bound in given if bound is not None]
+    return bounds
 
 
 def _default(field: FieldInfo) -> str:
@@ -139,9 +138,9 @@ def _line(details: Mapping[str, Any]) -> str:
     location = [str(part) for part in details["loc"]]
     where = ".".join(location) or "the configuration"
     if details["type"] == "extra_forbidden":
-        known = _fields_at(location[:-1]) + (
-            [] if location[1:] else ["compare", "reference"]
-        )  # of a comparison
+        known = _fields_at(location[:-1])
+        if len(location) == 1:
+            known = [*known, "compare", "reference"]  # of a comparison
         hint = suggestion(location[-1], known, f"known here: {', '.join(known)}")
         return f"{where}: unknown key; {hint}"
     if details["type"] == "missing":
@@ -153,13 +152,11 @@ def _line(details: Mapping[str, Any]) -> str:
     message = details["msg"].removeprefix("Value error, ")
     for jargon, word in _WORDS.items():
         message = message.replace(jargon, word)
+    said = f"{where}: {message[0].lower()}{message[1:]}"
     given = details.get("input")
-    shown = (
-        ""
-        if isinstance(given, dict | list | BaseModel) or details["type"] == "value_error"
-        else f", not {given!r}"
-    )
-    return f"{where}: {message[0].lower()}{message[1:]}{shown}"
+    if isinstance(given, dict | list | BaseModel) or details["type"] == "value_error":
+        return said
+    return f"{said}, not {given!r}"
 
 
 def _fields_at(location: list[str]) -> list[str]:

@@ -1,6 +1,4 @@
-"""Configurations of studies and comparisons read from files and mappings, overridden and
-validated.
-"""
+"""Configurations read from files and mappings, overridden and validated."""
 
 from __future__ import annotations
 
@@ -135,9 +133,7 @@ def _comparison_from_dict(raw: dict[str, Any], origin: str, source: Source) -> C
 
 
 def _invalid(config: ComparisonConfig) -> list[str]:
-    """Explain the invalid keys of all members; those that all members have in common are named
-    once.
-    """
+    """Explain the invalid keys of all members, common ones once."""
     lines: dict[str, list[str]] = {}
     for label in config.compare:
         try:
@@ -153,15 +149,10 @@ def _invalid(config: ComparisonConfig) -> list[str]:
         for line in first
         if all(line in other for other in others) and not line.startswith("solver")
     ]
-    return [
-        *shared,
-        *(
-            f"compare.{label}.{line}"
-            for label in lines
-            for line in lines[label]
-            if line not in shared
-        ),
-    ]
+    own = []
+    for label, said in lines.items():
+        own += [f"compare.{label}.{line}" for line in said if line not in shared]
+    return shared + own
 
 
 def dump_config(config: StudyConfig | ComparisonConfig) -> str:
@@ -175,9 +166,7 @@ def _is_builtin(source: object) -> bool:
 
 
 def _parsed(path: Path) -> Any:
-    """Return the content of a YAML file; of a file or folder of data, say which command takes
-    it.
-    """
+    """Return the content of a YAML file; of data, say which command takes them."""
     # Unlike Path's, this `exists` is False of a name that is too long.
     if not os.path.exists(path) or path.suffix.lower() in (".yaml", ".yml"):  # noqa: PTH110
         return parse_yaml(_read(path), str(path))

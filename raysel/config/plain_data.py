@@ -1,6 +1,4 @@
-"""Configurations as plain data: YAML text, dotted keys, and the overrides that are laid over
-them.
-"""
+"""Configurations as plain data: YAML text, dotted keys, and overrides."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML loader that reads 1e-3 as a number and a date as a string; its errors give the
-    line.
-    """
+    """Safe YAML loader that reads 1e-3 as a number and a date as a string."""
 
     _level = 0
 
@@ -93,9 +89,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _surprise(node: yaml.ScalarNode) -> str:
-    """Return why YAML reads a value differently from what was probably meant; empty if it does
-    not.
-    """
+    """Return why YAML reads a value differently from what was probably meant; or empty."""
     kind, shown = node.tag.rpartition(":")[2], node.value[:50]
     if kind == "merge":
         return "merge keys (<<) are not allowed; write out the keys."
@@ -159,9 +153,7 @@ def dump_yaml(data: Mapping[str, Any]) -> str:
 
 
 def dump_key(name: str, value: Any) -> list[str]:
-    """Return one key with its value as lines of YAML, in brackets where the value is a list or a
-    mapping.
-    """
+    """Return one key with its value as lines of YAML, its lists in brackets."""
     text = yaml.dump(
         value,
         Dumper=_Dumper,
@@ -266,12 +258,10 @@ def _parts(raw: Mapping[str, Any], key: str) -> list[str]:
     members = raw.get("compare") if first == "compare" else None
     if isinstance(members, Mapping):
         for label in sorted(members, key=len, reverse=True):
-            if rest == label or rest.startswith(f"{label}."):
-                return [
-                    first,
-                    label,
-                    *(rest.removeprefix(label)[1:].split(".") if rest != label else ()),
-                ]
+            if rest == label:
+                return [first, label]
+            if rest.startswith(f"{label}."):
+                return [first, label, *rest.removeprefix(f"{label}.").split(".")]
     return key.split(".")
 
 
@@ -296,24 +286,20 @@ def _parse_override(text: str) -> tuple[str, Any]:
         raise ConfigError(
             f"override {text}: an override must have the form key=value, e.g. cv.outer=5"
         )
-    return key, parse_yaml(value, f"override {text if len(text) < 80 else f'{text[:77]}...'}")
+    shown = text if len(text) < 80 else f"{text[:77]}..."
+    return key, parse_yaml(value, f"override {shown}")
 
 
 def _unset_origins(raw: dict[str, Any], chosen: str, value: Any = None) -> None:
-    """Unset what the configuration says on the origin of the samples, which an override of one
-    key replaces.
-    """
+    """Unset other origins of the samples, which an override of one key replaces."""
     section = raw.get("dataset")
     if isinstance(section, dict):
-        # A table of NIfTI files has both keys.
-        nifti = (
-            value == NIFTI
-            if chosen == "source"
-            else chosen == "path" and section.get("source") == NIFTI
-        )
-        for key in _ORIGINS:
-            if key != chosen and not (nifti and key in ("path", "source")):
-                section.pop(key, None)
+        source = value if chosen == "source" else section.get("source")
+        kept = {chosen}
+        if source == NIFTI and chosen in ("path", "source"):  # a table of NIfTI files has both
+            kept = {"path", "source"}
+        for key in set(_ORIGINS) - kept:
+            section.pop(key, None)
 
 
 def _name_own_data(raw: dict[str, Any], origin: str, *, builtin: bool) -> None:
@@ -337,9 +323,7 @@ def _name_own_data(raw: dict[str, Any], origin: str, *, builtin: bool) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return arrays, tuples, ranges, numbers of NumPy and paths as the lists, numbers and
-    strings of YAML.
-    """
+    """Return arrays, tuples, paths and numbers of NumPy as YAML has them."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):

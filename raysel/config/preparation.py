@@ -1,6 +1,4 @@
-"""Steps of ``dataset.prepare`` as a configuration writes them, and as they are kept: one form
-for each step.
-"""
+"""Steps of ``dataset.prepare`` as a configuration writes them, and as they are kept."""
 
 from __future__ import annotations
 
@@ -102,9 +100,7 @@ _EXAMPLE = "e.g. {impute: median}, encode, or {sklearn.preprocessing.PowerTransf
 
 
 def step_from_yaml(raw: Any) -> dict[str, Any]:
-    """Check a step, and return its name with its parameters, without those at their defaults,
-    and its columns.
-    """
+    """Check a step, and return its name, its parameters and its columns."""
     if isinstance(raw, str):
         raw = {raw: {}}
     if not isinstance(raw, Mapping) or not all(isinstance(key, str) for key in raw):

@@ -153,9 +153,7 @@ class _SamplesConfig(_Section):
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Columns that are no features and that steps read: the confounds, and the site of
-        `harmonise`.
-        """
+        """Columns that are no features and that steps read."""
         sites = [step["harmonise"]["site"] for step in self.prepare if "harmonise" in step]
         return (*self.confounds, *sites)
 
@@ -309,9 +307,7 @@ class SolverConfig(_Section):
 
     @property
     def class_name(self) -> str:
-        """Name of the solver, without the parameters of an estimator that was given as an
-        object.
-        """
+        """Name of the solver, without the parameters of an estimator given as an object."""
         return self.name.partition("(")[0]
 
     _no_parameter_twice = model_validator(mode="after")(refuse_parameters_given_twice)
@@ -414,9 +410,7 @@ class EvaluationConfig(_Section):
 
     @property
     def rule(self) -> Literal["one_se", "best", "mean"]:
-        """Rule that chooses the number of features; native has no numbers of features, and
-        averages the tasks.
-        """
+        """Rule that chooses the number of features, of which native has none."""
         return "mean" if self.is_native else self.choose_n
 
     @property
@@ -734,9 +728,7 @@ class StudyConfig(_Section):
 
     @property
     def hash(self) -> str:
-        """SHA-256 of all that can change a number; where files go, and how many run at once or
-        how long, cannot.
-        """
+        """SHA-256 of all that can change a number."""
         return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()
 
     def identity(self) -> dict[str, Any]:

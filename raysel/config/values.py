@@ -1,6 +1,4 @@
-"""Values of keys that are checked by functions: resources of a trial, class labels, ids of tried
-configurations.
-"""
+"""Values of keys that functions check: resources, labels, ids of configurations."""
 
 from __future__ import annotations
 
@@ -175,9 +173,7 @@ def renamed_judge(raw: Any) -> Any:
 
 
 def judge_from_yaml(value: Any) -> Any:
-    """What scores the best features: a short name, or a section, of which a dotted name alone is
-    the shortest.
-    """
+    """Return what scores the best features: a short name, or a section."""
     if isinstance(value, str) and "." in value:
         return {"name": value}
     if isinstance(value, str) and value not in ("auto", "native", "knn", "linear_svm", "ridge"):

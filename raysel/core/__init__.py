@@ -1,5 +1,3 @@
-"""What all packages use: errors, text, files, limits, credentials, storage at URIs; and the
-version.
-"""
+"""What all packages use: errors, text, files, limits, credentials, storage, the version."""
 
 __version__ = "0.8.0"

@@ -1,5 +1,4 @@
-"""Types of arrays, blocks of their columns, and scikit-learn's validation of samples and
-parameters.
+"""Types of arrays, blocks of their columns, and scikit-learn's validation of samples.
 
 scikit-learn's private modules and experimental API are imported here only, as a new version may
 move or rename them.
@@ -44,8 +43,7 @@ _WIDTH = 2**12
 
 
 def column_blocks(X: FloatArray) -> Iterator[FloatArray]:
-    """Yield the columns of an array in blocks, so that copies of all of them are never held at
-    once.
+    """Yield the columns of an array in blocks, so that no copy of all is held.
 
     What is computed of each column is the same to the last bit: no block has one column alone, over
     which NumPy adds in another order.
@@ -63,9 +61,9 @@ def validate_samples(estimator: Any, *arrays: Any, **checks: Any) -> Any:
         sides = np.shape(arrays[0])[1:] if hasattr(arrays[0], "shape") else ()
         if len(sides) < 2 or "Found array with dim" not in str(error):
             raise
-        shape = (
-            "" if not hasattr(estimator, "shape") or len(sides) > 2 else f", and set shape={sides}"
-        )
+        shape = ""
+        if hasattr(estimator, "shape") and len(sides) == 2:
+            shape = f", and set shape={sides}"
         raise ValueError(
             f"{error} Samples of shape {sides} are passed as rows, by X.reshape(len(X), -1){shape}."
         ) from error

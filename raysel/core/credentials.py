@@ -1,6 +1,4 @@
-"""Credentials in URIs: removed from all that is written or shown, and kept in the memory of this
-process only.
-"""
+"""Credentials in URIs: in the memory of this process, and nowhere that is written or shown."""
 
 from __future__ import annotations
 
@@ -120,9 +118,7 @@ def lacks_credentials(uri: str) -> bool:
 
 
 def to_pipe() -> str:
-    """Return all credentials that this process keeps as one line, for the standard input of a
-    child process.
-    """
+    """Return all credentials of this process as one line for a child's standard input."""
     return json.dumps(_kept) + "\n"
 
 

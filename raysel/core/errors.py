@@ -17,9 +17,7 @@ _FRAME = re.compile(r'\s*File ".*", line \d+')
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str | None = None) -> str:
-    """Return a question that names the known words that hold an unknown one, or the most similar;
-    else ``otherwise``, by default the known words.
-    """
+    """Return a question that names the known words nearest to an unknown one, else another text."""
     names = list(known)
     holding = [name for name in names if len(word) > 2 and word.lower() in name.lower()][:3]
     if near := holding or difflib.get_close_matches(word, names, 1):
@@ -28,9 +26,7 @@ def suggestion(word: str, known: Iterable[str], otherwise: str | None = None) ->
 
 
 class RayselError(Exception):
-    """Base class of all of raysel's exceptions; their messages hold no credentials and no
-    control characters.
-    """
+    """Base class of raysel's exceptions, whose messages hold no credentials."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(
@@ -58,15 +54,11 @@ class RayStartError(StudyError):
 
 
 class StorageError(StudyError, DataError):
-    """Data, a disk or a store failed while a study ran: no trial is to blame, and the study can
-    be resumed.
-    """
+    """Data, a disk or a store failed while a study ran, which can be resumed."""
 
 
 class HeadLostError(StudyError):
-    """The head node of the Ray cluster is lost; the trials that have ended are kept, and the
-    study can be resumed.
-    """
+    """The head node of the Ray cluster is lost; what has ended is kept."""
 
 
 class DirectoryError(StudyError):
@@ -95,9 +87,7 @@ _OF_STORAGE = frozenset(
 
 
 def storage_error(error: BaseException | None) -> StorageError | None:
-    """Return the error of data, disk or store that an error is, or that it was raised from; else
-    None.
-    """
+    """Return the error of data, disk or store that is, or caused, an error; else None."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -113,9 +103,7 @@ def storage_error(error: BaseException | None) -> StorageError | None:
 
 
 def raise_storage_error(error: Exception) -> None:
-    """Raise the error of data, disk or store that an error is, or that it was raised from, if
-    there is one.
-    """
+    """Raise the error of data, disk or store that is, or caused, an error, if any."""
     found = storage_error(error)
     if found is error:
         raise found

@@ -1,6 +1,4 @@
-"""Files written as a whole, and reading of those that others may have made: regular files, JSON,
-dataclasses.
-"""
+"""Files written as a whole, and reading of those that others may have made."""
 
 from __future__ import annotations
 
@@ -39,8 +37,7 @@ Value = TypeVar("Value")
 
 @contextmanager
 def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
-    """Provide a temporary path beside a file, and move it to the path of the file once it is
-    written.
+    """Provide a temporary path beside a file, which replaces the file once it is written.
 
     Readers see the old file or the new one, never a part; if an error occurs, the old one is kept.
     """
@@ -62,8 +59,7 @@ def atomic_write(path: Path, durable: bool = False) -> Iterator[Path]:
 
 
 def remove_temporary_files(path: Path) -> None:
-    """Remove the temporary files that other processes, which were killed or stopped, have left
-    beside a file.
+    """Remove the temporary files that processes which were killed left beside a file.
 
     A process that goes on then cannot move its own to the path: `atomic_write` raises a
     FileNotFoundError there.
@@ -77,9 +73,7 @@ def _temporary_prefix(path: Path) -> str:
 
 
 def _replace(temporary: Path, path: Path) -> None:
-    """Move a file to a path; NFS may say that it is missing when it has moved it and the answer
-    was lost.
-    """
+    """Move a file to a path; NFS may call it missing where its answer was lost."""
     number = temporary.stat().st_ino
     try:
         temporary.replace(path)
@@ -89,9 +83,7 @@ def _replace(temporary: Path, path: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Flush the names in a folder to disk, where the file system can, so that a new file
-    survives a power cut.
-    """
+    """Flush the names in a folder to disk, so that a new file survives a power cut."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -101,9 +93,7 @@ def flush_folder(folder: Path) -> None:
 
 
 def read_again(read: Callable[[], Value]) -> Value:
-    """Read a file, and once more if another machine replaced it on the file server during the
-    first time.
-    """
+    """Read a file, and once more if the file server replaced it meanwhile."""
     try:
         return read()
     except OSError as error:
@@ -153,9 +143,7 @@ def remove_results(paths: Iterable[Path]) -> None:
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Open a file, but no symbolic link, pipe or device, by which another file would be read or
-    written, or none end.
-    """
+    """Open a file, but no symbolic link, pipe or device."""
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -21,9 +21,7 @@ _TICK = 1.0
 
 
 def now() -> float:
-    """Return the time in seconds since the epoch, which goes on steadily if the machine's clock
-    is set meanwhile.
-    """
+    """Return the time in seconds since the epoch, steady if the clock is set meanwhile."""
     return _OFFSET + time.clock_gettime(_STEADY)
 
 
@@ -57,16 +55,12 @@ _running_time = _RunningTime()
 
 
 def running_seconds() -> float:
-    """Return the time in seconds from an arbitrary start, without the time in which this process
-    was stopped.
-    """
+    """Return seconds from an arbitrary start, without those in which this process stood."""
     return _running_time.seconds()
 
 
 class RunningTimer:
-    """Timer that calls a function in a thread of its own, and does not count the time in which the
-    process was stopped.
-    """
+    """Timer in a thread of its own, which does not count the time in which the process stood."""
 
     def __init__(self, seconds: float, function: Callable[[], object]) -> None:
         self._until, self._function = running_seconds() + seconds, function
@@ -100,9 +94,7 @@ _CGROUPS, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def machine_memory() -> int:
-    """Return the memory of the machine, or of the container or job of this process if that is
-    less.
-    """
+    """Return the memory of the machine, or of this process's container or job if less."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for file in _limit_files():
         with suppress(OSError, ValueError):  # no limit: the file does not exist, or contains "max"
@@ -118,11 +110,9 @@ def _limit_files() -> list[Path]:
             _, kinds, path = line.split(":", 2)
             if kinds and "memory" not in kinds.split(","):
                 continue
-            root, name = (
-                (_CGROUPS / "memory", "memory.limit_in_bytes")
-                if kinds
-                else (_CGROUPS, "memory.max")
-            )
+            root, name = _CGROUPS, "memory.max"
+            if kinds:
+                root, name = _CGROUPS / "memory", "memory.limit_in_bytes"
             parts = [part for part in path.split("/") if part]
             files += [root / above / name for above in accumulate(parts, os.path.join, initial="")]
     return files
@@ -145,9 +135,9 @@ def check_data_bytes(
     """Check the memory that the content of a file would take, before it is taken."""
     limit = max_data_bytes()
     if claimed > limit:
-        source = (
-            "" if os.environ.get(MAX_DATA_BYTES) else ", a quarter of the memory of this machine"
-        )
+        source = ", a quarter of the memory of this machine"
+        if os.environ.get(MAX_DATA_BYTES):
+            source = ""
         raise DataError(
             f"{path}: {what} would take {format_bytes(claimed)} of memory, above the limit of"
             f" {format_bytes(limit)}{source}. If you trust the file, set the environment variable"

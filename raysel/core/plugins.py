@@ -1,5 +1,4 @@
-"""Objects of other packages: entry points of estimators, metrics and file readers, and dotted
-names.
+"""Objects of other packages: entry points, and dotted names.
 
 A package is imported only when one of its names is used.
 """
@@ -12,6 +11,7 @@ import warnings
 from collections.abc import Callable, Collection
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -33,11 +33,9 @@ def is_imported(name: str, group: str = "") -> bool:
 
 
 def plugin_targets(group: str) -> list[str]:
-    """List the objects that other packages register in an entry point group, without importing
-    them.
-    """
-    registered = _entry_points(group, tuple(sys.path)).values()
-    return sorted({point.value.replace(":", ".") for points in registered for point in points})
+    """List the objects that other packages register in a group, without their import."""
+    registered = chain.from_iterable(_entry_points(group, tuple(sys.path)).values())
+    return sorted({point.value.replace(":", ".") for point in registered})
 
 
 def load_plugin(group: str, name: str) -> Any:
@@ -69,9 +67,7 @@ def warn_of_clash(group: str, name: str, names: Collection[str]) -> None:
 
 @cache
 def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:  # noqa: ARG001
-    """Entry points of a group by name; ``path`` is only part of the cache's key, as ``sys.path``
-    may change.
-    """
+    """Return the entry points of a group by name; ``path`` is part of the cache's key."""
     points = entry_points(group=group)
     return {name: tuple(points.select(name=name)) for name in points.names}
 
@@ -117,9 +113,7 @@ def import_dotted(
 
 
 def _module_of(name: str, key: str, registered: Collection[str]) -> tuple[ModuleType, str]:
-    """Import the module of a dotted name: its longest prefix that is a module and has the next
-    part.
-    """
+    """Import the module of a dotted name: its longest prefix that is one."""
     path = name.rpartition(".")[0]
     first: Exception | None = None
     prefix = path

@@ -41,8 +41,7 @@ T = TypeVar("T")
 
 
 def printable(text: str) -> str:
-    r"""Return a text with the characters that a terminal obeys or hides as escape sequences, and
-    long words shortened.
+    r"""Return a text with hidden characters as escape sequences, and long words shortened.
 
     Line breaks stay. Words of more than 1000 letters keep their first and last 500.
     """
@@ -51,9 +50,7 @@ def printable(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text with hidden characters as escape sequences, as `printable` does, and of full
-    length.
-    """
+    """Return a text with hidden characters as escape sequences, and of full length."""
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
@@ -112,9 +109,7 @@ def by_number(n: int, one: str, several: str) -> str:
 
 
 def mean_and_sd(mean: float, sd: float = math.nan) -> str:
-    """Return a mean score and its standard deviation as text; the mean alone if there is no
-    deviation.
-    """
+    """Return a mean and its standard deviation as text; the mean alone without one."""
     if math.isnan(mean):
         return "undefined"
     return f"{mean:.3f}" if math.isnan(sd) else f"{mean:.3f} ± {sd:.3f}"
@@ -133,26 +128,20 @@ def quoted(name: str, longest: int = 40) -> str:
 
 
 def short_middle(name: str, longest: int) -> str:
-    """Shorten a text to one line of at most ``longest`` characters, keeping its start and its
-    end.
-    """
+    """Shorten a text to one line of ``longest`` characters, keeping start and end."""
     line = _one_line(name)
     end = (longest - 1) // 2
     return line if len(line) <= longest else f"{line[: longest - 1 - end]}…{line[-end:]}"
 
 
 def hanging(term: str, text: str, indent: int) -> str:
-    """Return a term and a text in two columns, further lines of the text below its first, as a
-    list.
-    """
+    """Return a term and a text in two columns, as in a list."""
     below = "\n".ljust(indent + 1) + "- "
     return f"{term:<{indent}}{text.replace(chr(10), below)}"
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a remark: what to do, in one sentence; further lines have its
-    figures.
-    """
+    """Return the first line of a remark: what to do, in one sentence."""
     return text.partition("\n")[0]
 
 
@@ -162,16 +151,12 @@ def joined_lines(text: str) -> str:
 
 
 def _one_line(name: str) -> str:
-    """Join the words of a text by single spaces, and replace what cannot be printed: SVG must
-    not contain it.
-    """
+    """Join the words of a text by single spaces, without what SVG must not contain."""
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(name.split()))
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    r"""Return a text in which characters that an encoding lacks are replaced, by escape
-    sequences if need be.
-    """
+    r"""Return a text with escape sequences for characters that an encoding lacks."""
     encoding = encoding or "utf-8"
     try:
         text.encode(encoding)
@@ -181,9 +166,7 @@ def encodable(text: str, encoding: str | None) -> str:
 
 
 class _Stream:
-    """Stream of a terminal: what it cannot encode is replaced, and after an error nothing more
-    is written.
-    """
+    """Stream of a terminal that replaces what it cannot encode, and ends with an error."""
 
     def __init__(self, stream: IO[str], terminal: Terminal) -> None:
         self._stream, self._terminal = stream, terminal
@@ -282,9 +265,7 @@ def last_words(words: Callable[[], str]) -> Iterator[None]:
 
 
 def end_process(error: Exception) -> NoReturn:
-    """Print an error and the text of `last_words`, and end this process with exit status 1
-    without any clean-up.
-    """
+    """Print an error and the text of `last_words`, and end this process at once."""
     with suppress(Exception):  # the process ends in any case
         sys.stderr.write(f"error: {error}\n")
         for words in _WORDS[-1:]:

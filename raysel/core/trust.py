@@ -1,6 +1,4 @@
-"""Trust in model files: beside each one its hash by the key of the account that wrote it,
-checked before it is opened.
-"""
+"""Trust in model files: a hash beside each, by the key of the account that wrote it."""
 
 from __future__ import annotations
 
@@ -53,9 +51,7 @@ def is_trusted(model: Path) -> bool:
 
 
 def _is_signed(model: Path, content: bytes) -> bool:
-    """Return whether the hash beside a model file is that of these bytes by this account's key,
-    or by the further one.
-    """
+    """Return whether the hash beside a model file is by this account's key, or the further one."""
     try:
         stored = read_regular(hash_file(model.resolve()), 2 * _DIGITS).strip()
     except OSError:
@@ -78,9 +74,7 @@ def sign(model: Path, content: bytes) -> None:
 
 
 def write_signed(model: Path, content: bytes) -> Path:
-    """Write a model file and its hash; without a key only the file, of which `key_problem` has
-    told.
-    """
+    """Write a model file and its hash; without a key only the file."""
     write_result(model, content)
     try:
         sign(model, content)
@@ -100,9 +94,7 @@ def copy_signed(model: Path, target: Path) -> list[Path]:
 
 
 def key_problem() -> str:
-    """Make this account's key if there is none, and return why models cannot be signed; empty if
-    they can.
-    """
+    """Make this account's key if there is none; return why models cannot be signed."""
     try:
         _own_key(make=True)
     except NoKeyError as error:

@@ -1,3 +1,1 @@
-"""Execution of a study: trial plans, trials, the executor in this process and the run from start
-to end.
-"""
+"""Execution of a study: trial plans, trials, and the executors that run them."""

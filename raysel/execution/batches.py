@@ -1,6 +1,4 @@
-"""Batches of a search: parts of trials that a worker runs one after the other, and the trials
-joined from them.
-"""
+"""Batches of a search: parts of trials that a worker runs in turn, and trials joined from them."""
 
 from __future__ import annotations
 
@@ -69,9 +67,7 @@ class Batches:
         return Batch(parts) if parts else None
 
     def _size(self, slots: int) -> int:
-        """Return the number of parts of the next batch; smaller towards the end, so that all
-        slots end together.
-        """
+        """Return the number of parts of the next batch; smaller near the end, to end together."""
         return min(self._size_in_time, max(1, math.ceil(self._n_parts_left / (2 * slots))))
 
     @property
@@ -89,12 +85,10 @@ class Batches:
 
     @property
     def n_left(self) -> int:
-        """Number of batches to come; as long as no part has ended, which says how long they
-        take, that of trials.
-        """
-        return (
-            math.ceil(self._n_parts_left / self._size_in_time) if self._took else self._n_to_propose
-        )
+        """Number of batches to come; of trials, as long as no part has told its time."""
+        if not self._took:
+            return self._n_to_propose
+        return math.ceil(self._n_parts_left / self._size_in_time)
 
     def ended(self, batch: Batch, n_ended: int) -> None:
         """Take back what a worker has not begun of a batch."""
@@ -103,9 +97,7 @@ class Batches:
         )
 
     def again(self, parts: Sequence[dict[str, Any]]) -> None:
-        """Run parts whose worker ended again, each in a batch of its own, to see which of them
-        ends its worker.
-        """
+        """Run parts whose worker ended again, each in a batch of its own."""
         self._alone.extend(part for part in parts if part["name"] not in self._lost)
 
     def join(self, part: dict[str, Any], record: Any) -> Any:
@@ -116,16 +108,12 @@ class Batches:
         self._took.append(record.ended - record.started)
         parts = self._ended_parts.setdefault(name, [])
         parts.append(record)
-        return (
-            self._plan.join(self._ended_parts.pop(name))
-            if len(parts) == len(self._plan.parts)
-            else None
-        )
+        if len(parts) < len(self._plan.parts):
+            return None
+        return self._plan.join(self._ended_parts.pop(name))
 
     def lose(self, part: dict[str, Any]) -> bool:
-        """Give up the trial of a part, of which no part runs or counts any more; False if it was
-        given up before.
-        """
+        """Give up the trial of a part; return False if it was given up before."""
         name = part["name"]
         if name in self._lost:
             return False

@@ -1,6 +1,4 @@
-"""Interface of the executors, which give the same numbers, and what they share: records and
-limits of their trials.
-"""
+"""Interface of the executors, and what they share: recorder and limits of their trials."""
 
 from __future__ import annotations
 
@@ -119,9 +117,7 @@ class Executor(AbstractContextManager["Executor"], ABC):
         """
 
     def mixed_nodes(self) -> Sequence[NodeRecord]:
-        """Return the nodes that were allowed to compute with other versions than this process;
-        by default none.
-        """
+        """Return the nodes that compute with other versions than this process; none by default."""
         return ()
 
 
@@ -136,9 +132,7 @@ _OWN_NAME = re.compile(r"\A[\w.]*\b(StudyError|EstimatorError): ")
 
 
 def last_line(error: object) -> str:
-    """Return the line of an error's text that says what happened, or the name of its type if the
-    text is empty.
-    """
+    """Return the line of an error that says what happened, or the name of its type."""
     return headline(str(error)) or type(error).__name__
 
 

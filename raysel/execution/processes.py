@@ -38,9 +38,7 @@ _SETS_A_PROCESS = 4
 
 
 class ProcessExecutor(SerialExecutor):
-    """Executor in ``n_jobs`` processes; searches whose trials depend on earlier ones run in this
-    process.
-    """
+    """Executor in ``n_jobs`` processes, or in this one where trials depend on earlier ones."""
 
     def __init__(self, study: Study, n_jobs: int) -> None:
         super().__init__(study)
@@ -103,8 +101,7 @@ class ProcessExecutor(SerialExecutor):
         parts: Sequence[Sequence[Any]],
         say: Callable[[str], object] = warnings.warn,
     ) -> Generator[tuple[Any, Any]]:
-        """Yield each item of all parts and its value, which is None if the process that computed it
-        alone died each time.
+        """Yield each item of all parts and its value; None if it killed its process each time.
 
         A process that dies ends all others: what they had not returned is computed again, one item
         after the other.

@@ -35,8 +35,7 @@ def limited_threads(study: Study) -> threadpool_limits:
 
 
 def room_for_folds(study: Study, memory_share: float) -> float:
-    """Return how many bytes of prepared folds are kept in this process; none that one configuration
-    alone would read.
+    """Return how many bytes of prepared folds this process keeps; 0 for one configuration.
 
     Of large data half their size, else a share of the machine's memory.
     """
@@ -47,9 +46,7 @@ def room_for_folds(study: Study, memory_share: float) -> float:
 
 
 class PreparedFolds:
-    """Source of prepared folds for trials in this process, which keeps those that fit into its
-    share of the memory.
-    """
+    """Source of prepared folds, which keeps those that fit into its share of the memory."""
 
     def __init__(self, study: Study, memory_share: float) -> None:
         self._study, self._room = study, room_for_folds(study, memory_share)

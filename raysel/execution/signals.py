@@ -1,6 +1,4 @@
-"""Handling of SIGTERM, sent by schedulers, and SIGHUP, sent when a terminal is lost: the study
-ends as after Ctrl-C.
-"""
+"""Handling of SIGTERM, sent by schedulers, and of SIGHUP, sent when a terminal is lost."""
 
 from __future__ import annotations
 
@@ -19,8 +17,7 @@ _RECEIVED: list[int] = []
 
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt inside the context, and restore the previous
-    handlers at its end.
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt inside the context.
 
     A SIGHUP that is ignored, as ``nohup`` starts its commands, stays ignored. Only the main thread
     can handle signals: in other threads, and inside another such context, it does nothing.
@@ -43,9 +40,7 @@ def sigterm_as_interrupt() -> Iterator[None]:
 
 @contextmanager
 def sigterm_handler_restored() -> Iterator[None]:
-    """Restore the handlers of SIGTERM, which Ray replaces when it starts, and of SIGHUP at the
-    end of the context.
-    """
+    """Restore the handlers of SIGTERM, which Ray replaces, and of SIGHUP at the end."""
     previous = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
         yield
@@ -57,9 +52,7 @@ def sigterm_handler_restored() -> Iterator[None]:
 
 
 def was_terminated() -> bool:
-    """Return whether SIGTERM or SIGHUP, which Ray does not distinguish from Ctrl-C, came inside
-    the context.
-    """
+    """Return whether SIGTERM or SIGHUP came, which Ray does not tell from Ctrl-C."""
     return bool(_RECEIVED)
 
 
@@ -77,9 +70,7 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 
 
 def _leave_terminal() -> None:
-    """Point the standard streams that led to a terminal to nowhere: writing to a lost terminal
-    fails.
-    """
+    """Point the standard streams of a lost terminal to nowhere, as writing there fails."""
     with open(os.devnull, "r+b") as nowhere:  # noqa: PTH123 - devnull is a name
         for stream in range(3):
             with suppress(OSError):  # a closed stream

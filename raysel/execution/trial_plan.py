@@ -1,6 +1,4 @@
-"""Division of a study into trials: by configuration, by inner training set, or by outer fold and
-configuration.
-"""
+"""Division of a study into trials: by configuration, inner training set or outer fold."""
 
 from __future__ import annotations
 
@@ -31,9 +29,7 @@ from raysel.tracking.log import StudyLog
 
 
 class TrialPlan(ABC):
-    """Base class of the trial plans: the trials of a study that have ended, and those that are
-    still to run.
-    """
+    """Base class of the trial plans: trials that have ended, and those still to run."""
 
     #: Class of the trials.
     trial_class: type[Trial]
@@ -51,9 +47,7 @@ class TrialPlan(ABC):
 
     @property
     def n_left(self) -> int:
-        """Number of trials that are still to run; fewer if a search that learns proposes one
-        again.
-        """
+        """Number of trials still to run; fewer if a search that learns proposes one again."""
         return self.study.n_trials - len(self.records)
 
     @abstractmethod
@@ -62,22 +56,16 @@ class TrialPlan(ABC):
 
     @abstractmethod
     def score(self, record: Any) -> float | None:
-        """Return the score of a trial for the display of the best score so far; None if it has
-        none.
-        """
+        """Return the score of a trial for the display of the best so far; None without one."""
 
     @property
     def waiting(self) -> Sequence[Mapping[str, Any]]:
-        """Parameters of the remaining trials in the order in which they are proposed; empty if
-        they are not known.
-        """
+        """Parameters of the remaining trials in the order of proposal; empty if unknown."""
         return ()
 
     @property
     def parts(self) -> Sequence[Mapping[str, Any]]:
-        """What makes of a trial's config those of its parts, which run independently; by default
-        one part.
-        """
+        """What makes of a trial's config those of its independent parts; one by default."""
         return ({},)
 
     def join(self, parts: Sequence[Any]) -> Any:
@@ -110,9 +98,7 @@ class TrialPlan(ABC):
         return self._configs()
 
     def propose(self) -> dict[str, Any] | None:
-        """Return the config of the next trial, whose ``name`` is a valid folder name; None if
-        there is none now.
-        """
+        """Return the config of the next trial, with its ``name``; None if there is none now."""
         config = next(self._listed, None)
         self._all_proposed = config is None
         return config
@@ -123,9 +109,7 @@ class TrialPlan(ABC):
         return self._all_proposed
 
     def should_continue(self, config: Mapping[str, Any], rung: Rung) -> bool:
-        """Return whether a trial continues at a rung of early stopping; always True without
-        early stopping.
-        """
+        """Return whether a trial continues at a rung; always True without early stopping."""
         return True
 
     def steps(self, trial: Trial, config: Mapping[str, Any]) -> Iterator[int]:
@@ -192,9 +176,7 @@ class ConfigurationPlan(TrialPlan):
 
 
 class TrainingSetPlan(TrialPlan):
-    """Plan whose trials are one inner training set each, with all configurations not yet fitted
-    to it.
-    """
+    """Plan whose trials are one inner training set each, with all configurations left for it."""
 
     trial_class = PathTrial
     record_class = PathRecord
@@ -254,8 +236,10 @@ class TrainingSetPlan(TrialPlan):
 
     def _join(self, record: PathRecord) -> PathRecord:
         key = record.fold, record.inner
-        self._paths[key] = self._paths[key].joined(record) if key in self._paths else record
-        return self._paths[key]
+        if before := self._paths.get(key):
+            record = before.joined(record)
+        self._paths[key] = record
+        return record
 
     def score(self, record: PathRecord) -> float | None:
         """Return None: one inner fold gives no score of a configuration."""
@@ -279,9 +263,7 @@ class TrainingSetPlan(TrialPlan):
 
 
 class FoldPlan(ConfigurationPlan):
-    """Plan whose trials are one configuration on one outer fold each, for adaptive searches and
-    early stopping.
-    """
+    """Plan whose trials are one configuration on one outer fold each, for adaptive searches."""
 
     trial_class = FoldTrial
 
@@ -322,9 +304,7 @@ class FoldPlan(ConfigurationPlan):
         self._searches[record.fold].tell(record)
 
     def propose(self) -> dict[str, Any] | None:
-        """Propose a configuration for the outer fold with the fewest proposals, of those that
-        can propose now.
-        """
+        """Propose a configuration for the outer fold with the fewest proposals that has one now."""
         for fold, search in sorted(self._searches.items(), key=lambda item: item[1].n_asked):
             record = search.next()
             if record is not None:
@@ -351,7 +331,8 @@ class FoldPlan(ConfigurationPlan):
 def trial_plan(study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> TrialPlan:
     """Return the trial plan for a study's search method."""
     search = study.config.search
-    plan_class = (
-        FoldPlan if search.adaptive else TrainingSetPlan if search.is_path else ConfigurationPlan
-    )
-    return plan_class(study, done)
+    if search.adaptive:
+        return FoldPlan(study, done)
+    if search.is_path:
+        return TrainingSetPlan(study, done)
+    return ConfigurationPlan(study, done)

@@ -1,5 +1,4 @@
-"""Trials of a study: one configuration on outer folds, or all configurations on one inner training
-set.
+"""Trials of a study: a configuration on outer folds, or all on one inner training set.
 
 An executor runs them, in this process or in a worker of Ray; the records are the same.
 """
@@ -62,7 +61,9 @@ def joined_record(study: Study, parts: Sequence[TrialRecord]) -> TrialRecord:
     failed = next((part for part in parts if part.error), None)
     if failed is not None:
         return replace(failed, started=started, ended=ended)
-    traces = {name: trace for part in parts for name, trace in part.folds.items()}
+    traces: dict[str, FoldTrace] = {}
+    for part in parts:
+        traces |= part.folds
     folds = {fold.name: traces[fold.name] for fold in study.plan.folds}
     record = replace(parts[0], status="finished", folds=folds, started=started, ended=ended)
     _set_status(record)
@@ -156,9 +157,7 @@ class Trial(ABC):
 
 
 class ConfigurationTrial(Trial):
-    """Trial that scores one configuration on the inner folds of all outer folds; no test samples
-    are used.
-    """
+    """Trial of one configuration on the inner folds of all outer folds, without test samples."""
 
     record: TrialRecord
     _advance = staticmethod(run_in_turn)
@@ -200,16 +199,14 @@ class ConfigurationTrial(Trial):
 
 
 class FoldTrial(ConfigurationTrial):
-    """Trial that scores one configuration on the inner folds of one outer fold, and may be
-    stopped at a rung.
-    """
+    """Trial of one configuration on one outer fold, which may be stopped at a rung."""
 
     _advance = staticmethod(run_in_lockstep)
 
     def _start(self, config: Mapping[str, Any]) -> None:
-        self._levels = frozenset(
-            self._study.halving().levels if self._study.config.search.early_stopping else ()
-        )
+        self._levels: frozenset[int] = frozenset()
+        if self._study.config.search.early_stopping:
+            self._levels = frozenset(self._study.halving().levels)
         self._folds = [fold for fold in self._study.plan.folds if fold.name == config["fold"]]
         configuration = self._study.configuration(config["params"])
         self.record = empty_record(configuration, config["fold"], config["number"])

@@ -1,6 +1,4 @@
-"""Directory of a study, or of a comparison and the list of its members: locked by one run, never
-overwritten.
-"""
+"""Directory of a study or of a comparison: locked by one run, never overwritten."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ import os
 import re
 import time
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -100,9 +99,7 @@ class StudyDirectory:
         return self.folds / f"{fold}.csv"
 
     def fold_model(self, fold: str) -> Path:
-        """Return the path of the fitted pipeline of a fold's winner, in skops format; `model`
-        for the final fold.
-        """
+        """Return the path of the fitted pipeline of a fold's winner; `model` for the final fold."""
         return self.model if fold == FINAL else self.folds / f"{fold}.skops"
 
     def member(self, folder: str) -> StudyDirectory:
@@ -125,11 +122,9 @@ class StudyDirectory:
         files += [directory.data] if data else []
         if any(file.exists() for file in files) and not directory.incomplete.exists():
             lock.close()
-            what = (
-                "a comparison"
-                if directory.members.exists()
-                else "a study, or files of the same names"
-            )
+            what = "a study, or files of the same names"
+            if directory.members.exists():
+                what = "a comparison"
             raise DirectoryError(
                 f"{path} already holds {what}; nothing was overwritten. Resume that study, or"
                 " choose another output directory."
@@ -153,15 +148,11 @@ class StudyDirectory:
             raise _unwritable(self.path, error) from error
 
     def check(self) -> None:
-        """Check that the files and folders of the study, which may be untrusted, are no links,
-        pipes or devices.
-        """
+        """Check that the study's files and folders are no links, pipes or devices."""
         entries = [
             entry.name for entry in vars(StudyDirectory).values() if isinstance(entry, Entry)
         ]
-        selected = (
-            [path.name for path in self.path.glob("selection*")] if self.path.is_dir() else []
-        )
+        selected = [path.name for path in self.path.glob("selection*")]
         check_entries(self.path, [*entries, *_LATER, *selected])
 
     def is_running(self) -> bool:
@@ -173,9 +164,7 @@ class StudyDirectory:
 
     @staticmethod
     def default(name: str) -> Path:
-        """Return the default directory of a new study, `result_path` of
-        ``raysel-studies/<name>-<time>``.
-        """
+        """Return the default directory of a new study, below ``raysel-studies``."""
         return result_path("raysel-studies") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
@@ -189,11 +178,8 @@ def _unwritable(path: Path, error: OSError) -> DirectoryError:
 
 def newest_study(below: Path) -> Path:
     """Find the study directory with the newest journal in a folder and its subfolders."""
-    journals = [
-        path
-        for pattern in ("journal.jsonl", "*/journal.jsonl", "*/*/journal.jsonl")
-        for path in below.glob(pattern)
-    ]
+    patterns = ("journal.jsonl", "*/journal.jsonl", "*/*/journal.jsonl")
+    journals = list(chain.from_iterable(map(below.glob, patterns)))
     if not journals:
         raise StudyError(
             f"there is no study at or below {below.resolve()}; give the directory of one, or run a"
@@ -271,9 +257,7 @@ class ComparisonRecord:
 
     @classmethod
     def from_json(cls, raw: Any) -> ComparisonRecord:
-        """Restore the record from the data of `to_json`, which may be a stranger's; unknown keys
-        are ignored.
-        """
+        """Restore the record from the data of `to_json`, without unknown keys."""
         if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
             raise DataError(f"its schema is not {SCHEMA}")
         try:

@@ -57,11 +57,9 @@ def _from_schema_2(line: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _with_settings(record: Mapping[str, Any]) -> dict[str, Any]:
     converted = dict(record)
-    return (
-        {**converted, "settings": _settings(converted.pop("C", []))}
-        if "C" in converted
-        else converted
-    )
+    if "C" in converted:
+        converted["settings"] = _settings(converted.pop("C"))
+    return converted
 
 
 def _settings(values: Iterable[float]) -> list[dict[str, float]]:

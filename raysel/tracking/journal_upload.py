@@ -1,6 +1,4 @@
-"""Upload of journals to MLflow, record by record while they are written or at once later, and
-its state in a file.
-"""
+"""Upload of journals to MLflow, while they are written or later, and its state in a file."""
 
 from __future__ import annotations
 
@@ -63,9 +61,7 @@ _NO_NAMES: Names = MappingProxyType({})
 
 
 def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
-    """Return the state of the upload of a journal; values of another type, as of a stranger, are
-    left out.
-    """
+    """Return the state of the upload of a journal, without values of a wrong type."""
     status: dict[str, Any] = {"complete": False, "logged": 0, "error": ""}
     try:
         raw = read_again(lambda: read_json(directory.tracking))
@@ -81,20 +77,17 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
 
 def notices(states: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return what a user must be told of uploads, with states as `tracking_status` returns them."""
-    return [text for state in states for key in ("notice", "problem") if (text := state.get(key))]
+    said = ((state.get("notice"), state.get("problem")) for state in states)
+    return list(filter(None, itertools.chain.from_iterable(said)))
 
 
 def waiting_words(states: Iterable[Mapping[str, Any]]) -> str:
-    """Return a sentence on uploads that are waited for: how much MLflow has of them, and why
-    there is not more.
-    """
+    """Return a sentence on uploads that are waited for: how far they are, and why not farther."""
     states = list(states)
     n = sum(state["logged"] for state in states)
     error = next((state["error"] for state in states if state["error"]), "")
-    return (
-        f"still waiting for {named_place(states)}, which has {n} records so"
-        f" far{': ' if error else ''}{error}"
-    )
+    waiting = f"still waiting for {named_place(states)}, which has {n} records so far"
+    return f"{waiting}: {error}" if error else waiting
 
 
 def named_place(states: Iterable[Mapping[str, Any]]) -> str:
@@ -126,9 +119,7 @@ class _Upload:
         action: Callable[[], Result],
         before_next: Callable[[], object] = lambda: None,
     ) -> Result:
-        """Return what an action returns, which is tried again after an error as long as the
-        driver runs.
-        """
+        """Return what an action returns; repeat it after errors while the driver runs."""
         from raysel.tracking.mlflow_store import failure_sentence, is_locked  # noqa: PLC0415 - seconds to import
 
         self.show(place=bare_uri(uri))
@@ -150,9 +141,7 @@ class _Upload:
 
 @contextmanager
 def _uploading(directory: StudyDirectory, driver: int | None) -> Iterator[_Upload]:
-    """Hold the lock of the upload, for which the uploader of a run that was killed may have to
-    end first.
-    """
+    """Hold the lock of the upload, for which that of a killed run may have to end first."""
     with suppress(_GivenUpError), FileLock(directory.tracking_lock, wait=True) as lock:
         yield _Upload(directory, lock, driver)
 
@@ -270,9 +259,7 @@ def replay(
     names: Names = _NO_NAMES,
     say: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
-    """Upload a study or a comparison that has ended, and say what is waited for if it takes
-    long.
-    """
+    """Upload a study or a comparison that has ended, and say what is waited for."""
     members = started_members(directory)
     with _telling([*members, directory], say):
         if directory.members.exists():
@@ -332,7 +319,8 @@ def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool]]:
 def _follows(journal: Path, offset: int, kinds: Sequence[re.Pattern[bytes]]) -> bool:
     with open_journal(journal) as file:
         file.seek(offset)
-        return any(kind.match(line) for line in journal_lines(file, journal) for kind in kinds)
+        lines = journal_lines(file, journal)
+        return any(any(kind.match(line) for kind in kinds) for line in lines)
 
 
 def is_alive(driver: int) -> bool:

@@ -1,5 +1,4 @@
-"""Locks that exclude processes of all machines that see a folder, also on file systems without
-locks.
+"""Locks that exclude processes of all machines, also on file systems without locks.
 
 A lock is a lease of `filelock`: a file that names its process and is touched by it. Its other locks
 do not hold on the shared folders that studies lie on: `FileLock` needs flock, which some network
@@ -36,9 +35,7 @@ class LockHeldError(Exception):
 
 
 class FileLock:
-    """Lock of this process on a file, which excludes processes of all machines that see the
-    file.
-    """
+    """Lock on a file, which excludes processes of all machines that see the file."""
 
     def __init__(self, path: Path, *, wait: bool = False) -> None:
         self._path, self._lease = path, _lease(path)
@@ -57,9 +54,7 @@ class FileLock:
         self.evicted = before is not None
 
     def check(self) -> None:
-        """Check that no other process has taken over, which only happens if this one gave no
-        sign of life for long.
-        """
+        """Check that no other process has taken over, as after minutes without a sign of life."""
         owner = (
             self._lease.owner or self._lease.owner
         )  # again, if the file server had just replaced the file
@@ -102,8 +97,7 @@ def _lease(path: Path) -> SoftFileLease:
 
 
 def _patience(path: Path, owner: OwnerRecord | None) -> float:
-    """Seconds to wait for a lock: until a process that seems dead, and is not known to be, has been
-    watched.
+    """Seconds to wait for a lock: until a process that may be dead has been watched.
 
     One in a container that was started again has the name of another machine.
     """
@@ -112,9 +106,7 @@ def _patience(path: Path, owner: OwnerRecord | None) -> float:
 
 
 def _silence(path: Path) -> float:
-    """Seconds since the last sign of life by the clock of the file server, which may have been
-    set back since.
-    """
+    """Return seconds since the last sign of life, by the clock of the file server."""
     try:
         with tempfile.TemporaryFile(dir=path.parent) as new, path.open("rb") as file:
             return abs(os.fstat(new.fileno()).st_mtime - os.fstat(file.fileno()).st_mtime)

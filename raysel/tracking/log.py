@@ -1,6 +1,4 @@
-"""Event log of a running study: it writes the journal, counts trials, estimates the time left,
-notifies listeners.
-"""
+"""Event log of a running study: journal, counts, time left, and listeners."""
 
 from __future__ import annotations
 
@@ -116,9 +114,7 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimated seconds until all trials have ended; None before the first of this run has,
-        and after the last.
-        """
+        """Estimated seconds until all trials have ended; None before one has, and after all."""
         if not self._ended or self.n_ended >= self.total:
             return None
         if self._expected is None:
@@ -135,9 +131,7 @@ class Progress:
         return max([pace * (queued + sum(left)), *left])
 
     def _pace(self) -> float:
-        """Seconds per second of trial: 1 / n if n trials run at once without a pause between
-        them.
-        """
+        """Seconds per second of trial: 1 / n if n trials run at once without a pause."""
         least = 1 / max(1, *self._slots[-_WINDOW:])
         last = self._ended[-_WINDOW:]
         work = sum(seconds for _, seconds, _ in last[1:])
@@ -153,7 +147,7 @@ class _Typical:
         self._key = ""
         self._by_value: dict[Hashable, float] = {}
         best = (1 - _REDUCTION) * float(np.abs(seconds - np.median(seconds)).sum())
-        for key in {key for _, params in ended for key in params}:
+        for key in set().union(*(params for _, params in ended)):
             groups: dict[Hashable, list[float]] = {}
             for duration, params in ended:
                 groups.setdefault(repr(params.get(key)), []).append(duration)
@@ -172,17 +166,13 @@ class _Typical:
 
     def seconds(self, params: Mapping[str, Any]) -> float:
         """Return the typical duration of a trial with such parameters."""
-        return (
-            self._by_value.get(repr(params.get(self._key)), self.overall)
-            if self._key
-            else self.overall
-        )
+        if not self._key:
+            return self.overall
+        return self._by_value.get(repr(params.get(self._key)), self.overall)
 
 
 def _typical(seconds: np.ndarray[Any, Any]) -> float:
-    """Return the median of durations of like cost; else their mean, outliers moved to the outer
-    twentieths.
-    """
+    """Return the median of durations of like cost; else their mean, outliers moved inwards."""
     low, high = np.quantile(seconds, [0.25, 0.75])
     if high <= _LIKE * low:
         return float(np.median(seconds))
@@ -190,9 +180,7 @@ def _typical(seconds: np.ndarray[Any, Any]) -> float:
 
 
 class Listener(Protocol):
-    """Interface of objects that show the events of a running study; used as a context manager
-    while it runs.
-    """
+    """Interface of objects that show the events of a running study; a context manager."""
 
     def show(self, progress: Progress) -> None:
         """Show the progress; called whenever it may have changed."""
@@ -217,9 +205,7 @@ class StudyLog:
         progress_file: Path | None = None,
         listeners: Sequence[Listener] = (),
     ) -> None:
-        """Write records to a journal, or append them to a list, for a study that is held in
-        memory.
-        """
+        """Write records to a journal, or append them to a list for a study in memory."""
         self._journal, self._progress = journal, progress
         lock = journal.lock if isinstance(journal, Journal) else None
         self._progress_file = None if progress_file is None else LockedFile(progress_file, lock)

@@ -50,9 +50,7 @@ class Point(NamedTuple):
 
 
 class RunData(NamedTuple):
-    """What is logged to a run at once; metrics may be those of a model on a data set too, by its
-    name and digest.
-    """
+    """What is logged to a run at once; its metrics may name a model and a data set."""
 
     points: Sequence[Point]
     params: Mapping[str, str]
@@ -94,9 +92,7 @@ class Client:
         self.notice = ""
 
     def experiment(self, name: str, tags: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        """Return the id and the tags of an experiment, created if there is none and restored if
-        it was deleted.
-        """
+        """Return id and tags of an experiment, created or restored if need be."""
         found = self._client.get_experiment_by_name(name)
         if found is None:
             try:
@@ -121,9 +117,7 @@ class Client:
         self._client.set_experiment_tag(experiment_id, key, value)
 
     def runs(self, experiment_id: str, tag: str, value: str) -> Iterable[StoredRun]:
-        """Yield the runs of an experiment with a tag, newest first, without those that were
-        deleted.
-        """
+        """Yield the runs of an experiment with a tag, newest first, without deleted ones."""
         token = None
         while True:
             page = self._client.search_runs(
@@ -189,10 +183,8 @@ class Client:
     def link_dataset(self, run_id: str, dataset: DatasetEntry) -> None:
         """Link a run to the data set that its model is trained on; a run is linked once."""
         inputs = self._client.get_run(run_id).inputs
-        if any(
-            linked.dataset.digest == dataset.digest
-            for linked in (inputs.dataset_inputs if inputs else [])
-        ):
+        linked = inputs.dataset_inputs if inputs else []
+        if any(each.dataset.digest == dataset.digest for each in linked):
             return
         name, digest, *described = dataset
         tags = [InputTag("mlflow.data.context", "training")]
@@ -201,9 +193,7 @@ class Client:
         )
 
     def find_model(self, experiment_id: str, tags: Mapping[str, str]) -> tuple[str, bool] | None:
-        """Return the id of a logged model with these tags and whether its files are complete;
-        None if there is none.
-        """
+        """Return the id of a logged model with these tags, and whether it is complete; or None."""
         wanted = " AND ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
         models = list(self._client.search_logged_models([experiment_id], wanted))
         if not models:
@@ -232,9 +222,8 @@ class Client:
     def link_model(self, run_id: str, model_id: str) -> None:
         """Link a run to the logged model that it made; a run is linked once."""
         outputs = self._client.get_run(run_id).outputs
-        if model_id not in [
-            output.model_id for output in (outputs.model_outputs if outputs else [])
-        ]:
+        linked = outputs.model_outputs if outputs else []
+        if model_id not in [each.model_id for each in linked]:
             self._client.log_outputs(run_id, [LoggedModelOutput(model_id, 0)])
 
     def tag_model(self, model_id: str, tags: Mapping[str, str]) -> None:
@@ -242,9 +231,7 @@ class Client:
         self._client.set_logged_model_tags(model_id, dict(tags))
 
     def _check_store(self) -> None:
-        """Raise LookupError if the file of the store is another than before: MLflow would make a
-        new one.
-        """
+        """Raise LookupError if the store's file is another than before."""
         if self._store is None:
             return
         try:
@@ -262,9 +249,7 @@ def _stored(run: Run) -> StoredRun:
 
 
 def holds_only_others(uri: str, name: str, study_id: str) -> bool:
-    """Return whether an experiment is described or has runs, and none of a study or comparison;
-    False if unknown.
-    """
+    """Return whether an experiment is described or has runs, and none of a study."""
     store = store_file(uri)
     if store is not None and not store.exists():  # which MLflow would make
         return False
@@ -285,9 +270,7 @@ def holds_only_others(uri: str, name: str, study_id: str) -> bool:
 
 
 def _check_unlocked(store: Path) -> None:
-    """Raise the error of a database that another program has locked: MLflow would wait for
-    minutes, without a word.
-    """
+    """Raise the error of a locked database, for which MLflow would wait minutes."""
     if not store.is_file():
         return
     with closing(sqlite3.connect(store, timeout=_TIMEOUT, isolation_level=None)) as connection:
@@ -300,8 +283,7 @@ def _check_unlocked(store: Path) -> None:
 
 
 def _note_on_files(experiment: str, place: Path, store: Path) -> str:
-    """Say where the files of an experiment go if its store was copied; raise LookupError if it was
-    moved from there.
+    """Say where files go if a store was copied; raise LookupError if it was moved.
 
     MLflow keeps the absolute path of an experiment's files in the store.
     """

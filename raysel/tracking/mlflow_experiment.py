@@ -28,9 +28,7 @@ _DATASET_LENGTH = 500
 
 
 class MLflowExperiment:
-    """One experiment of an MLflow store; created if it does not exist, restored if it was
-    deleted.
-    """
+    """One experiment of an MLflow store; created or restored if need be."""
 
     def __init__(self, uri: str, name: str) -> None:
         with tables_lock(uri) as notice:
@@ -56,9 +54,7 @@ class MLflowExperiment:
         model_id: str | None = None,
         data: tuple[str | None, str | None] = (None, None),
     ) -> None:
-        """Log the metrics, parameters and tags of a run; metrics have four digits, but
-        objectives by iteration all.
-        """
+        """Log metrics, parameters and tags of a run; metrics to four digits, objectives to all."""
         started, ended = int(view.started * 1000), int(view.ended * 1000)
         values = {
             key: math.nan if value is None else _readable(value)
@@ -97,9 +93,7 @@ class MLflowExperiment:
     def log_dataset(
         self, run_id: str, name: str, digest: str, source: Mapping[str, str], shape: tuple[int, int]
     ) -> None:
-        """Link a run to the data set that it is fitted on, of which nothing is copied; a run is
-        linked once.
-        """
+        """Link a run, once, to the data set that it is fitted on."""
         n_samples, n_features = shape
         tensor = {"type": "tensor", "tensor-spec": {"dtype": "float64", "shape": [-1, n_features]}}
         dataset = DatasetEntry(

@@ -1,6 +1,4 @@
-"""The final model as MLflow's model: in skops format, with signature and input example,
-registered on request.
-"""
+"""The final model as MLflow's model: in skops format, with signature and input example."""
 
 from __future__ import annotations
 
@@ -44,8 +42,7 @@ def log_model(
     directory: StudyDirectory,
     params: Mapping[str, Any],
 ) -> str:
-    """Log the final model of a study as output of a run; a model that is already there is not
-    logged again.
+    """Log the final model of a study as output of a run, once.
 
     The file is a copy of the study's ``model.skops`` with its hash. A DataError says why one is not
     logged: it is not trusted, or holds a class whose code a server of MLflow lacks.
@@ -94,9 +91,7 @@ def write_model_folder(folder: Path, file: Path, example: Path, study: StudyReco
 def _example(
     path: Path, study: StudyRecord, *, has_names: bool
 ) -> pd.DataFrame | FloatArray | None:
-    """Return the stored example of the model's input, a table of not too many columns; None if
-    there is none.
-    """
+    """Return the stored example of the model's input, as a table if it is narrow; or None."""
     if not path.exists():  # a study of an earlier version
         return None
     names = list(study.feature_names)
@@ -120,9 +115,7 @@ def _requirements(types: Collection[str]) -> list[str]:
 def register_model(
     study: StudyRecord, name: str, model_id: str, run_id: str, description: str
 ) -> tuple[str, str]:
-    """Register a logged model as a new version of a registered model; the same model is
-    registered once.
-    """
+    """Register a logged model as a new version of a registered model, once."""
     client = MlflowClient(study.uri)
     try:
         before = client.search_model_versions(f"name = '{name}'")

@@ -1,5 +1,4 @@
-"""Shared view of a study's runs: the columns, the order and the charts that MLflow's page opens
-with.
+"""Texts on MLflow's pages: the shared view of the runs, and descriptions of experiments and runs.
 
 MLflow's page stores a view that is shared by its button as a tag of the experiment,
 ``mlflow.sharedViewState.<key>``, and reads it where the address has ``viewStateShareKey=<key>``.
@@ -59,9 +58,7 @@ ALL_STUDIES = "studies"
 
 
 def all_studies_tag() -> tuple[str, str]:
-    """Return the tag of an experiment that holds the shared view of all its studies, one a row,
-    best first.
-    """
+    """Return the tag of an experiment with the view of all its studies, best first."""
     score = _column("metrics", TEST_SCORE)
     columns = [
         score,
@@ -96,21 +93,21 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
         _column("attributes", "Dataset"),
     ]
     sections = [
-        *([_section("parameters", "Searched parameters", columns=1)] if searched else []),
         _section("validation", "Validation score by iteration"),
-        _section(
-            "folds", score, shown=False
-        ),  # MLflow puts metrics into the section of their prefix
+        # MLflow puts metrics into the section of their prefix.
+        _section("folds", score, shown=False),
         _section("models", "Model metrics"),
         _section("objective", "objective", shown=False),
         _section("system", "System metrics", shown=False),
     ]
     by_number = [f"{score}_{label}" for label in study.labels[:_MOST_CURVES]]
     charts = [
-        *([_parallel(_axes(study), score)] if searched else []),
         *(_line(metric, "validation") for metric in [score, *by_number]),
         _line("objective", "objective"),
     ]
+    if searched:
+        sections.insert(0, _section("parameters", "Searched parameters", columns=1))
+        charts.insert(0, _parallel(_axes(study), score))
     return {
         "searchFilter": f"tags.`raysel.study` = '{study.id}'",
         "orderByKey": _column("metrics", score),
@@ -128,9 +125,7 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
 
 
 def searched_keys(study: StudyRecord) -> list[str]:
-    """Return the searched parameters, in the order of the configuration; Python names, which are
-    keys of MLflow.
-    """
+    """Return the searched parameters in the configuration's order; they are keys of MLflow."""
     return list(study.config.get("solver", {}).get("space", {}))
 
 
@@ -159,9 +154,7 @@ def _chart(kind: str, key: str, section: str) -> dict[str, Any]:
 
 
 def _parallel(params: list[str], score: str) -> dict[str, Any]:
-    """Parallel coordinates of the parameters and the score; MLflow colours the lines by the last
-    axis.
-    """
+    """Return parallel coordinates; MLflow colours the lines by the last axis, the score."""
     return {
         **_chart("PARALLEL", "parallel", "parameters"),
         "selectedParams": params,
@@ -198,9 +191,7 @@ _OWN_NOTE = "mlflow.raysel.note"
 
 
 def note_tags(note: str, time: float, tags: Mapping[str, str]) -> dict[str, str]:
-    """Return the tags that describe an experiment, unless a person has changed its description
-    or it is a later one.
-    """
+    """Return the tags that describe an experiment, unless a person or a later study has."""
     digest, _, before = tags.get(_OWN_NOTE, "").partition(" ")
     of = f"{time:020.6f}"  # sorted as text, it is by time
     if tags.get(NOTE) and (digest != _hash(tags[NOTE]) or before > of):
@@ -230,9 +221,7 @@ def experiment_note(
     final_run: str = "",
     end: EndRecord | None = None,
 ) -> str:
-    """Return the description of an experiment: what the study asks, how the runs nest and what
-    to sort by.
-    """
+    """Return the description of an experiment: what it asks, and how to read its runs."""
     val, test = f"val_{study.metric}", f"test_{study.metric}"
     table = runs_page(experiment_id, view_key(study))
     charts = runs_page(experiment_id, view_key(study), charts=True)
@@ -245,9 +234,11 @@ def experiment_note(
     searched = ", ".join(f"`{key}`" for key in searched_keys(study)) or "no parameter"
     # The only paragraph that is shown until a reader opens the description. MLflow's list of
     # experiments shows its beginning as plain text, so links come last.
-    score = _format_score(study, end) if end else ""
+    score, answer, numbers = "", "", ""
+    if end:
+        score, answer = _format_score(study, end), _answer(end)
+        numbers = end.result.get("numbers", "")
     method = study.config.get("solver", {}).get("name", "the method")
-    numbers = end.result.get("numbers") if end else None
     of = f"{method} {numbers or f'on data of {_n_features(study)} features'}"
     head = [score[:1].upper() + score[1:], markdown_text(of), f"last study: {study.name}"]
     last = " · ".join([", ".join(filter(None, head)), *links])
@@ -266,7 +257,7 @@ def experiment_note(
         " for new samples, being the best of many, and of smaller training sets: for these read"
         f" `{test}` of the run of kind `study`."
     )
-    found = f"**What it found.** {answer}" if end and (answer := _answer(end)) else ""
+    found = f"**What it found.** {answer}" if answer else ""
     return "\n\n".join(filter(None, [last, found, asks, nested, order]))
 
 
@@ -278,19 +269,20 @@ def _n_features(study: StudyRecord) -> int:
 def _question(study: StudyRecord) -> str:
     """Return the question of a study as text, from its configuration."""
     config = study.config
-    solver, scored = (
-        config.get("solver", {}).get("name", "the method"),
-        config.get("evaluation", {}),
-    )
+    scored = config.get("evaluation", {})
     estimator = scored.get("estimator", "native")
-    estimator = estimator["name"] if isinstance(estimator, dict) else estimator
+    if isinstance(estimator, dict):
+        estimator = estimator["name"]
+    by = "its own prediction"
+    if estimator != "native":
+        number = _which_number(study, scored.get("n_features", ()))
+        by = f"{estimator} on its best features, {number}"
     size = f"{study.n_samples} samples x {_n_features(study)} features"
-    by = "its own prediction" if estimator == "native" else f"{estimator} on its best features"
-    at = "" if estimator == "native" else f", {_which_number(study, scored.get('n_features', ()))}"
-    data, method = markdown_text(study.data_name), markdown_text(solver)
+    data = markdown_text(study.data_name)
+    method = markdown_text(config.get("solver", {}).get("name", "the method"))
     return (
         f"Which features of `{data}` ({size}) tell its classes apart, and how well do they on"
-        f" samples that no choice has seen? Method `{method}`; score: {study.metric} of {by}{at}."
+        f" samples that no choice has seen? Method `{method}`; score: {study.metric} of {by}."
     )
 
 
@@ -313,17 +305,13 @@ def final_note(
     report: str = "",
     model: str = "",
 ) -> str:
-    """Return the description of the final run: the honest score, what it is of, and where to
-    read on.
-    """
+    """Return the description of the final run: the honest score, and where to read on."""
     parts = []
     size = f" with {final.n_features} features" if final.n_features is not None else ""
     if score := _format_score(study, end):
-        expected = (
-            "The remarks below say why it may not score as"
-            if end.result.get("doubted")
-            else "It may be expected to score as"
-        )
+        expected = "It may be expected to score as"
+        if end.result.get("doubted"):
+            expected = "The remarks below say why it may not score as"
         parts.append(
             f"This model is fitted on all samples, so that none is left to test it. {expected} the"
             f" study's {len(outer)} outer folds did on test samples that no choice has seen:"
@@ -365,9 +353,7 @@ def _format_score(study: StudyRecord, end: EndRecord) -> str:
 
 
 def _answer(end: EndRecord) -> str:
-    """Verdict and remarks of a finished study; empty for one of an earlier version, which did
-    not record them.
-    """
+    """Return verdict and remarks of a finished study, if its version recorded them."""
     remarks = "\n".join(f"- {remark}" for remark in end.result.get("remarks", ()))
     return markdown_text("\n\n".join(filter(None, [end.result.get("verdict", ""), remarks])))
 

@@ -1,6 +1,4 @@
-"""Runs of a study in MLflow, its own and one for each trial and each refit, and the run of a
-comparison above them.
-"""
+"""Runs of a study in MLflow, one for each trial and refit, and that of a comparison."""
 
 from __future__ import annotations
 
@@ -63,9 +61,7 @@ class _Run:
 
 
 class StudyRuns:
-    """MLflow runs of one study; they are found by their tags, so that logging a record twice
-    changes nothing.
-    """
+    """MLflow runs of one study, found by tags: to log a record twice changes nothing."""
 
     def __init__(
         self, directory: StudyDirectory, study: StudyRecord, parent: str | None = None
@@ -86,9 +82,7 @@ class StudyRuns:
         self._hang_below_study()
 
     def log(self, record: Record, *, settle: bool = False) -> None:
-        """Log a record of the journal; the files of the winners follow the last end, by
-        ``settle``.
-        """
+        """Log a record of the journal; the winners' files follow the last end, by ``settle``."""
         if isinstance(record, StudyRecord):
             self._begin(record)
         elif isinstance(record, EndRecord):
@@ -105,8 +99,7 @@ class StudyRuns:
             )
 
     def _log_run(self, view: RunView, *, stays_open: bool = False) -> None:
-        """Log a trial or a refit, unless its run has ended; one that failed and was run again is
-        logged anew.
+        """Log a trial or a refit, unless its run has ended well.
 
         The files of a refit are those of the fold's last winner, which is not known yet.
         """
@@ -137,9 +130,7 @@ class StudyRuns:
             self._runs[key] = run
 
     def _hang_below_study(self) -> None:
-        """Move the runs of trials and refits below the study's run, whose former one may have
-        been deleted.
-        """
+        """Move the runs of trials and refits below the study's run, which may be new."""
         for key, run in self._runs.items():
             if key != "study" and run.parent != self.study_run_id:
                 self._client.tag_run(run.id, {PARENT: self.study_run_id})
@@ -159,16 +150,16 @@ class StudyRuns:
             for k, v in params.items()
             if known.get(k, logged_param(v)) != logged_param(v)
         ]
+        tags = {"raysel.status": "running"}
+        if grown:
+            tags["raysel.grown"] = "; ".join(grown)
         view = RunView(
             key="study",
             name=study.name,
             started=study.started,
             ended=study.started,
             params={key: value for key, value in params.items() if key not in known},
-            tags={
-                "raysel.status": "running",
-                **({"raysel.grown": "; ".join(grown)} if grown else {}),
-            },
+            tags=tags,
         )
         self._experiment.log(self.study_run_id, view)
         self._link_data(self.study_run_id)
@@ -176,11 +167,11 @@ class StudyRuns:
         self._describe()
 
     def _describe(self, end: EndRecord | None = None) -> None:
-        """Describe the experiment, unless a person has changed its description or it is that of
-        a later study.
-        """
-        final = self._runs[self._exported].id if self._exported in self._runs else ""
-        note = experiment_note(self._study, self.experiment_id, self.study_run_id, final, end)
+        """Describe the experiment, unless a person or a later study has."""
+        final = self._runs.get(self._exported)
+        note = experiment_note(
+            self._study, self.experiment_id, self.study_run_id, final.id if final else "", end
+        )
         self._experiment.set_tags(note_tags(note, self._study.started, self._experiment.tags))
 
     def _link_data(self, run_id: str) -> None:
@@ -203,7 +194,8 @@ class StudyRuns:
         self._experiment.log_artifacts(self.study_run_id, view.artifacts)
         self.refresh()  # finds runs that were created twice because a request was repeated
         if record.status == "finished":
-            self._exported = refit_key(self._winners[FINAL]) if FINAL in self._winners else ""
+            final = self._winners.get(FINAL)
+            self._exported = refit_key(final) if final else ""
         if settle:
             self._settle(record)
         self._close_run("study", view.status, view.ended)
@@ -282,12 +274,13 @@ class StudyRuns:
     def _open_run(self, key: str, name: str, started: float, parent: str | None) -> str:
         """Return the id of a run, which is created if there is none."""
         if key not in self._runs:
+            kind = key.partition(":")[0]
+            if key.startswith(f"refit:{FINAL}:"):
+                kind = "final"
             tags = {
                 "raysel.study": self._study.id,
                 "raysel.key": key,
-                "raysel.kind": (
-                    "final" if key.startswith(f"refit:{FINAL}:") else key.partition(":")[0]
-                ),
+                "raysel.kind": kind,
                 "raysel.status": "running",
             }
             if parent:
@@ -341,10 +334,16 @@ def comparison_view(directory: StudyDirectory) -> RunView:
         journal, end = directory.member(entry.folder).journal, None
         with suppress(RayselError):  # a damaged one, as the upload of the member says
             end = last_end(journal) if journal.exists() else None
-        if end is not None and "test_mean" in end.result:
+        if end is None:
+            continue
+        ended = max(ended, end.ended)
+        if "test_mean" in end.result:
             metrics[f"test_{last_study(journal).metric}_{entry.label}"] = end.result["test_mean"]
-        ended = max(ended, end.ended if end else ended)
-    status = "FINISHED" if len(metrics) == len(record.members) else "KILLED"
+    status = "KILLED"
+    if any(entry.error for entry in record.members):
+        status = "FAILED"
+    elif len(metrics) == len(record.members):
+        status = "FINISHED"
     table = directory.results / "comparison.md"
     tags = {"raysel.reference": record.reference}
     if table.exists():
@@ -356,7 +355,7 @@ def comparison_view(directory: StudyDirectory) -> RunView:
         name=record.name,
         started=record.started,
         ended=ended,
-        status="FAILED" if any(entry.error for entry in record.members) else status,
+        status=status,
         params=dict(flat(config.common)),
         metrics=metrics,
         tags=tags,

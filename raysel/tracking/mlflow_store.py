@@ -1,6 +1,4 @@
-"""MLflow's store: its tables, made by one client at a time and whole or not at all, and the
-errors that it answers.
-"""
+"""MLflow's store: its tables, made whole by one client at a time, and its errors."""
 
 from __future__ import annotations
 
@@ -64,9 +62,7 @@ def tables_lock(uri: str) -> Iterator[str]:
 
 
 def _made(store: Path) -> str:
-    """Make a store that is missing or half made, which MLflow could never complete; say if one
-    was moved aside.
-    """
+    """Make a store that is missing or half made, and say if one was moved aside."""
     notice = ""
     if _stays_half_made(store):
         aside = next(
@@ -110,9 +106,7 @@ def _stays_half_made(store: Path) -> bool:
 
 
 def _is_half_made(store: Path) -> bool:
-    """Return whether a store lacks tables of this MLflow, and holds nothing but what MLflow
-    writes as it makes one.
-    """
+    """Return whether a store lacks tables of this MLflow, and holds no runs."""
     if not _has_content(store):
         return False
     try:
@@ -126,11 +120,9 @@ def _is_half_made(store: Path) -> bool:
                     f'SELECT 1 FROM "{name}" WHERE {_ROWS.get(name, "1")} LIMIT 1'  # noqa: S608
                 ).fetchone():
                     return False
-            version = (
-                connection.execute(f"SELECT * FROM {VERSION}").fetchone()  # noqa: S608
-                if VERSION in names
-                else None
-            )
+            version = None
+            if VERSION in names:
+                version = connection.execute(f"SELECT * FROM {VERSION}").fetchone()  # noqa: S608
     except sqlite3.DatabaseError:  # locked, damaged or no database, as MLflow says then
         return False
     if schema_version() is None or (version is not None and _is_later(*version)):
@@ -139,8 +131,7 @@ def _is_half_made(store: Path) -> bool:
 
 
 def other_version(store: Path) -> str:
-    """Say that a store holds what another version of MLflow wrote, and what to do; empty if not, or
-    if it is in use.
+    """Say that another version of MLflow wrote a store, and what to do; empty if not.
 
     MLflow would upgrade some stores of earlier versions in the background, without a word or a
     copy.
@@ -176,8 +167,7 @@ def _installed() -> Distribution:
 
 @cache
 def schema_version() -> str | None:
-    """Return the version of the tables that the installed MLflow makes: the one migration that no
-    other one follows.
+    """Return the installed MLflow's version of the tables: the migration that none follows.
 
     None where the migrations are not written as expected.
     """
@@ -192,9 +182,7 @@ def _is_later(version: str) -> bool:
 
 
 def _is_earlier(version: str) -> bool:
-    """Return whether the installed MLflow has a migration from a version of the tables to a
-    later one.
-    """
+    """Return whether MLflow has a migration from a version of the tables to a later one."""
     return version in _migrations("down_revision")
 
 
@@ -204,7 +192,7 @@ def _migrations(name: str) -> frozenset[str]:
     folder = Path(str(_installed().locate_file("mlflow/store/db_migrations/versions")))
     pattern = re.compile(rf'^{name} = "(\w+)"', re.MULTILINE)
     texts = (path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
-    return frozenset(version for text in texts for version in pattern.findall(text))
+    return frozenset(itertools.chain.from_iterable(map(pattern.findall, texts)))
 
 
 def _has_content(store: Path) -> bool:
@@ -316,10 +304,8 @@ def failure_sentence(error: Exception, uri: str) -> str:
     of_sqlite = getattr(error, "orig", error)  # as SQLAlchemy keeps it
     text = f"{error} {getattr(of_sqlite, 'sqlite_errorname', '')}".strip()
     place = f"MLflow at {bare_uri(uri)}"
-    status = next(
-        (group for match in _STATUS.finditer(text) for group in match.groups() if group), None
-    )
-    if status is not None:
+    groups = itertools.chain.from_iterable(match.groups() for match in _STATUS.finditer(text))
+    if status := next(filter(None, groups), ""):
         return f"{place} answered {_of_status(status, text)}"
     if _is_being_made(text, uri):
         return f"{place} was being made by another program, e.g. an MLflow server; {_AGAIN}"
@@ -332,9 +318,7 @@ def failure_sentence(error: Exception, uri: str) -> str:
 
 
 def _is_being_made(text: str, uri: str) -> bool:
-    """Return whether an error is of tables that the store lacks because another program makes
-    them, or was killed.
-    """
+    """Return whether an error is of tables that another program makes, or left half made."""
     store = store_file(uri)
     if store is None or not store.is_file() or not re.search(_OTHER_TABLES, text):
         return False
@@ -342,9 +326,7 @@ def _is_being_made(text: str, uri: str) -> bool:
 
 
 def is_locked(error: Exception, uri: str) -> bool:
-    """Return whether another program has locked the database or makes its tables, which passes
-    by itself.
-    """
+    """Return whether another program has locked the database or makes its tables now."""
     return _LOCKED in str(error) or _is_being_made(str(error), uri)
 
 

@@ -1,4 +1,4 @@
-"""Addresses of MLflow's pages, relative to the address of its server."""
+"""Content of MLflow's runs, and addresses of its pages below that of its server."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ _PAGES = "workflowType=machine_learning"
 
 def runs_page(experiment_id: str, view: str = "", *, charts: bool = False) -> str:
     """Return the address of an experiment's table of training runs, or of its charts."""
-    shared = f"viewStateShareKey={view}&" if view else ""
-    mode = "&compareRunsMode=CHART" if charts else ""
-    return f"/#/experiments/{experiment_id}/runs?{shared}{_PAGES}{mode}"
+    options = [_PAGES]
+    if view:
+        options.insert(0, f"viewStateShareKey={view}")
+    if charts:
+        options.append("compareRunsMode=CHART")
+    return f"/#/experiments/{experiment_id}/runs?{'&'.join(options)}"
 
 
 def run_page(experiment_id: str, run_id: str, artifact: str = "") -> str:
@@ -63,9 +66,7 @@ class RunView:
 
 
 def study_params(study: StudyRecord) -> dict[str, Any]:
-    """Return the parameters of the study's run: the flat configuration, both hashes and raysel's
-    version.
-    """
+    """Return the parameters of the study's run: flat configuration, hashes and version."""
     hashes = {"config_hash": study.config_hash, "data_hash": study.data_hash}
     return {**dict(flat(study.config)), **hashes, "raysel_version": study.versions["raysel"]}
 
@@ -98,13 +99,12 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
         "raysel.left_out": "; ".join(map(str, failing_in_trials([record]))),
     }
     fits = record.convergence()
-    shown = {
-        "converged_share": fits.n_converged / fits.n_fits if fits.n_fits else None,
-        "largest_gap": fits.gap,
-    }
+    shown = {"largest_gap": fits.gap}
+    if fits.n_fits:
+        shown["converged_share"] = fits.n_converged / fits.n_fits
     return RunView(
         key=f"trial:{record.id}",
-        name=f"{record.fold}: {record.name}" if record.fold else record.name,
+        name=": ".join(filter(None, [record.fold, record.name])),
         started=record.started,
         ended=record.ended,
         status="FAILED" if record.status == "failed" else "FINISHED",
@@ -125,19 +125,20 @@ def refit_key(record: RefitRecord) -> str:
 
 def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecord) -> RunView:
     """Return the run of the refit of an outer fold's winner."""
-    metric, values = study.metric, record.feature_scores
+    metric = study.metric
     metrics = _known(
         {
             f"inner_{metric}": record.inner_score,
-            "features_with_score": None if values is None else sum(score > 0 for score in values),
             "n_features": record.n_features,
             f"training_{metric}": record.training_score,
-            "converged": None if record.converged is None else float(record.converged),
+            "converged": record.converged,
             "gap": record.gap,
             f"test_{metric}": record.test_score,
             "cpu_seconds": record.cpu_seconds,
         }
     )
+    if record.feature_scores is not None:
+        metrics["features_with_score"] = sum(score > 0 for score in record.feature_scores)
     metrics |= {_reference_key(name): record.reference(name) for name in record.references}
     metrics |= {f"test_{name}": record.reported(name) for name in record.report}
     by_label: dict[str, Sequence[float | None]] = {metric: record.test_scores, **record.report}
@@ -146,6 +147,9 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
             f"test_{name}_{label}": score
             for label, score in zip(study.labels, scores, strict=False)
         }
+    tags = {"raysel.trial": record.trial, "raysel.status": "finished"}
+    if record.local_optimum:
+        tags["raysel.optimum"] = "local"
     return RunView(
         key=refit_key(record),
         name=f"{record.fold}: {record.name}",
@@ -154,17 +158,14 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
         params=record.params,
         metrics=metrics,
         curves={"objective": record.objective} if record.objective else {},
-        tags={"raysel.trial": record.trial, "raysel.status": "finished"}
-        | ({"raysel.optimum": "local"} if record.local_optimum else {}),
+        tags=tags,
         artifacts=_existing(directory.fold_table(record.fold)),
     )
 
 
 def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -> RunView:
-    """Return the content that is added to the study's own run when the study ends, from the
-    facts in its record.
-    """
-    metric, result, finished = study.metric, record.result, record.status == "finished"
+    """Return what is added to the study's run when it ends, from the facts in its record."""
+    metric, result = study.metric, record.result
     metrics = {TEST_SCORE: result.get("test_mean"), f"{TEST_SCORE}_std": result.get("test_std")}
     names = {
         "test_mean": f"test_{metric}",
@@ -177,32 +178,35 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
     }
     metrics = _known(metrics) | {key: result[name] for name, key in names.items() if name in result}
     metrics |= _over_folds(metric, result)
-    error_metrics, error_tags = _error_control(directory) if finished else ({}, {})
-    files = [directory.config, directory.plan, directory.traces, *pictures(directory)]
-    if FINAL not in study.folds:  # else they go with the model
-        files += [directory.ranking / "manifest.json", directory.report]
+    tags = {
+        "mlflow.note.content": record.summary or f"The study was {record.status}.",
+        "raysel.status": record.status,
+    }
+    if result.get("doubted"):
+        tags[DOUBT] = DOUBTED
+    files = []
+    if record.status == "finished":
+        error_metrics, error_tags = _error_control(directory)
+        metrics |= error_metrics
+        tags |= error_tags
+        files = [directory.config, directory.plan, directory.traces, *pictures(directory)]
+        if FINAL not in study.folds:  # else they go with the model
+            files += [directory.ranking / "manifest.json", directory.report]
     return RunView(
         key="study",
         name=study.name,
         started=record.started,
         ended=record.ended,
         status={"finished": "FINISHED", "failed": "FAILED"}.get(record.status, "KILLED"),
-        metrics=metrics | error_metrics,
+        metrics=metrics,
         by_number=_over_numbers(study, result),
-        tags={
-            "mlflow.note.content": record.summary or f"The study was {record.status}.",
-            "raysel.status": record.status,
-            **({DOUBT: DOUBTED} if result.get("doubted") else {}),
-            **error_tags,
-        },
-        artifacts=_existing(*files) if finished else (),
+        tags=tags,
+        artifacts=_existing(*files),
     )
 
 
 def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[str, str]]:
-    """Metrics and tags of the stability selection and the permutation test that the exported
-    manifest holds.
-    """
+    """Return metrics and tags of the tests that the exported manifest holds."""
     try:
         manifest = parse_json((directory.ranking / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -223,14 +227,13 @@ def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[st
 
 
 def exported_files(directory: StudyDirectory) -> list[Path]:
-    """Return the exported files of a study as far as they exist, with the model if it is
-    trusted.
-    """
-    files = dict.fromkeys(
-        [*(directory.ranking / name for name in EXPORTED), *pictures(directory), directory.report]
-    )
+    """Return the exported files of a study, with the model if it is trusted."""
+    files = [*(directory.ranking / name for name in EXPORTED), *pictures(directory)]
+    files.append(directory.report)
     model = directory.ranking / "model.skops"
-    return _existing(*files, *([model, hash_file(model)] if is_trusted(model) else []))
+    if is_trusted(model):
+        files += [model, hash_file(model)]
+    return _existing(*dict.fromkeys(files))
 
 
 def pictures(directory: StudyDirectory) -> list[Path]:
@@ -254,21 +257,19 @@ def _over_folds(metric: str, result: Mapping[str, Any]) -> dict[str, float | Non
         f"test_{metric}_{end}": result.get("interval", {}).get(end) for end in ("lower", "upper")
     }
     single[f"training_{metric}"] = result.get("optimism", {}).get("training")
-    single["cut_by_time_budget"] = float(result["cut"]) if "cut" in result else None
+    single["cut_by_time_budget"] = result.get("cut")
     return figures | _known(single)
 
 
 def _known(figures: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Figures without those that were not recorded."""
-    return {name: value for name, value in figures.items() if value is not None}
+    """Return figures as numbers, without those that were not recorded."""
+    return {name: float(value) for name, value in figures.items() if value is not None}
 
 
 def _over_numbers(study: StudyRecord, result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
     """Mean over the outer folds for each number of features: test, inner and reference scores."""
-    numbers, curve = (
-        study.config.get("evaluation", {}).get("n_features") or (),
-        result.get("curve", {}),
-    )
+    numbers = study.config.get("evaluation", {}).get("n_features") or ()
+    curve = result.get("curve", {})
     if len(numbers) < 2 or len(numbers) != len(study.labels):
         return {}
     curves = {

@@ -30,7 +30,7 @@ from raysel.core.errors import ConfigError
 from raysel.core.files import result_path
 from raysel.core.plugins import plugin_names
 from raysel.tracking.mlflow_store import other_version, store_file, with_store_file
-from raysel.tracking.server_address import check_address
+from raysel.tracking.server_address import check_address, uri_scheme
 
 # MLflow's own schemes, listed here because importing MLflow takes seconds.
 _SCHEMES = (
@@ -66,9 +66,7 @@ _ELSEWHERE["https"] = _ELSEWHERE["http"]
 
 def absolute_uri(uri: str) -> str:
     """Return a tracking URI that does not depend on the working directory."""
-    scheme = (
-        uri.lower().partition("://")[0].partition("+")[0] if "://" in uri else ""
-    )  # of postgresql+psycopg2://
+    scheme = uri_scheme(uri)
     known = (*_SCHEMES, *plugin_names("mlflow.tracking_store"))
     if scheme and scheme not in known:
         raise ConfigError(
@@ -80,8 +78,7 @@ def absolute_uri(uri: str) -> str:
 
 
 def check_store(uri: str) -> None:
-    """Check that MLflow's store, if it is a sqlite file, can be written and is of the installed
-    version of MLflow.
+    """Check that a store that is a file can be written and is of the installed MLflow.
 
     Of a server the address is checked; it is asked by the upload only. A folder of files, in which
     MLflow kept runs in earlier times, is refused as MLflow refuses it.
@@ -132,8 +129,7 @@ def _refuse_folder(uri: str) -> None:
 
 
 def connection(uri: str) -> tuple[str, dict[str, str | None]]:
-    """Return what MLflow is connected to with: the URI, and the environment variables that hold its
-    credentials.
+    """Return the URI that MLflow connects to, and the variables that hold its credentials.
 
     Credentials of a server are handed over in MLflow's own variables, because MLflow's errors
     repeat its URI.
@@ -157,7 +153,7 @@ def missing_credentials(uri: str) -> str:
     """Say how to give the credentials that a stored URI had and that cannot be found."""
     if not lacks_credentials(uri) or connection(uri)[0] != bare_uri(uri) or connection(uri)[1]:
         return ""
-    scheme = uri.lower().partition("://")[0].partition("+")[0]
+    scheme = uri_scheme(uri)
     names, file, variables = _ELSEWHERE.get(scheme, ((), "", "MLFLOW_TRACKING_URI"))
     if any(os.environ.get(name) for name in names) or (file and (Path.home() / file).exists()):
         return ""
@@ -194,8 +190,7 @@ def check_place(key: str, uri: str, directory: Path) -> None:
 
 
 def place_now(uri: str, directory: Path) -> str:
-    """Return the URI of a store that a study's directory names, as it is now if both were moved
-    together.
+    """Return the URI of a study's store as it is now, if both were moved together.
 
     A store whose folder is no longer there is looked for in the folders above the study, and is not
     made anew.
@@ -218,9 +213,7 @@ def place_now(uri: str, directory: Path) -> str:
 def check_names(
     names: Mapping[str, Any], study_id: str, directory: Path, given: Container[str] = ()
 ) -> None:
-    """Check that this user has used the names in MLflow with a study before, unless they are
-    given again.
-    """
+    """Check that this user has used the names in MLflow with a study, or gives them again."""
     for key, name in names.items():
         if key not in given and _name(key, name, study_id) not in _noted():
             raise ConfigError(
@@ -232,8 +225,7 @@ def check_names(
 
 
 def check_experiment(uri: str, name: str, study_id: str, directory: Path) -> None:
-    """Check that a study that this account has not started is not added to an experiment of other
-    studies by its name.
+    """Check that a stranger's study is not added to an experiment of other studies.
 
     The store is asked only for a study that is not noted; one that cannot be asked now is asked
     again by the upload.
@@ -253,9 +245,7 @@ def check_experiment(uri: str, name: str, study_id: str, directory: Path) -> Non
 
 
 def names_in_mlflow(tracking: Mapping[str, Any], default: str) -> dict[str, Any]:
-    """Return the experiment and the registered model that a section ``tracking`` names, by key,
-    without the default.
-    """
+    """Return the experiment and the registered model that a section ``tracking`` names."""
     named = {key: tracking.get(key) for key in ("experiment", "register")}
     return {
         key: name for key, name in named.items() if name and (key, name) != ("experiment", default)
@@ -263,17 +253,13 @@ def names_in_mlflow(tracking: Mapping[str, Any], default: str) -> dict[str, Any]
 
 
 def note_names(names: Mapping[str, Any], study_id: str) -> None:
-    """Note names in MLflow, as `names_in_mlflow` returns them, that the user has chosen for a
-    study.
-    """
+    """Note names in MLflow that the user has chosen for a study."""
     for key, name in names.items():
         _note(_name(key, name, study_id))
 
 
 def note_place(uri: str) -> None:
-    """Note a place that the user has chosen, without credentials; nothing happens if the file
-    cannot be written.
-    """
+    """Note a place that the user has chosen, without credentials, if the file can be written."""
     _note(_place(uri))
 
 
@@ -289,20 +275,16 @@ def _note(place: str) -> None:
 
 
 def data_on_servers(config: StudyConfig) -> dict[str, str]:
-    """Return the URIs of the data files that a configuration names; files of this machine are
-    left out.
-    """
+    """Return the URIs of the data files that a configuration names, by key."""
     data = config.dataset
     sections = [
         ("dataset", data),
         *((f"dataset.tasks.{task.name}", task) for task in data.tasks or ()),
     ]
-    named = {
-        f"{prefix}.{key}": getattr(section, key, None)
-        for prefix, section in sections
-        for key in _OF_FILES
-    }
-    return {key: value for key, value in named.items() if value and "://" in value}
+    named: dict[str, str] = {}
+    for prefix, section in sections:
+        named |= {f"{prefix}.{key}": getattr(section, key, None) or "" for key in _OF_FILES}
+    return {key: value for key, value in named.items() if "://" in value}
 
 
 def note_store(config: StudyConfig, uri: str, study_id: str) -> None:
@@ -341,14 +323,11 @@ def _name(key: str, name: Any, study_id: str) -> str:
 
 
 def _place(uri: str) -> str:
-    """Absolute URI without credentials: scheme, host, port, path and what decides which server
-    is asked.
-    """
+    """Return scheme, host, port and path of a URI, and what decides which server is asked."""
     parts = urlsplit(uri)
     query = urlencode(
         [(name, value) for name, value in parse_qsl(parts.query) if name in _OF_SERVER]
     )
     host = parts.netloc.rpartition("@")[2].lower()
-    return "".join(
-        f"{parts.scheme}://{host}{parts.path.rstrip('/')}{'?' if query else ''}{query}".split()
-    )
+    place = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
+    return "".join((f"{place}?{query}" if query else place).split())

@@ -1,5 +1,4 @@
-"""Records of a study's journal, and their check for what would break a reader: names, indices,
-lengths.
+"""Records of a study's journal, and their check for what would break a reader.
 
 A forged figure of the right type and length is a lie that no check can find.
 """
@@ -37,9 +36,7 @@ _WITH_URIS = ("uri", "config", "data_files")
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """Definition of a study: the journal's first record, written again whenever the study is
-    resumed.
-    """
+    """Definition of a study, the journal's first record, written again when it is resumed."""
 
     #: Id of the study's runs in MLflow.
     id: str
@@ -102,9 +99,7 @@ class StudyRecord:
 
     @property
     def choose_n(self) -> ChooseN:
-        """Rule that chooses the number of features; ``mean`` in studies of before there was a
-        choice.
-        """
+        """Rule that chooses the number of features; ``mean`` before there was a choice."""
         rule: ChooseN = self.config["evaluation"].get("choose_n", "mean")
         return rule
 
@@ -123,9 +118,7 @@ class SearchRecord:
 
 @dataclass(frozen=True)
 class NoiseRecord:
-    """Stability of an F-test ranking over the outer training sets of a study with permuted
-    labels.
-    """
+    """Stability of an F-test ranking of permuted labels over the outer training sets."""
 
     #: Number of permutations.
     n_permutations: int
@@ -208,7 +201,10 @@ def journal_line(record: Record) -> dict[str, Any]:
     """Return a record as a line of the journal: its kind and its fields; lists are not copied."""
     kind = _KIND_OF[type(record)]
     values = record.to_json() if isinstance(record, TrialRecord | PathRecord) else vars(record)
-    return {"kind": kind, **({"schema": SCHEMA} if kind == "study" else {}), **values}
+    line: dict[str, Any] = {"kind": kind}
+    if kind == "study":
+        line["schema"] = SCHEMA
+    return line | values
 
 
 def record_from_line(line: Mapping[str, Any]) -> Record | None:
@@ -377,10 +373,8 @@ def _check_outputs(record: RefitRecord, n_classes: int) -> None:
         "'outputs' is of other classes",
     )
     widths = {values.shape[1] for values in outputs.values.values()}
-    _check(
-        widths <= {1 if n_classes == 2 and n_labels == 1 else n_classes},
-        "'outputs' has other columns",
-    )
+    n_columns = 1 if n_classes == 2 and n_labels == 1 else n_classes
+    _check(widths <= {n_columns}, "'outputs' has other columns")
 
 
 def _check_refit(record: RefitRecord, study: StudyRecord, n: int) -> None:

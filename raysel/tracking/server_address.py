@@ -1,6 +1,4 @@
-"""Addresses of MLflow's servers and databases: whether a URI can name one, and whether it is
-reached now.
-"""
+"""Addresses of MLflow's servers and databases: whether one is named, and is reached."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ _PATIENCE = 3.0
 
 def check_address(uri: str) -> None:
     """Raise a ConfigError if a URI names no server, or a database whose driver is not installed."""
-    scheme = _scheme(uri)
+    scheme = uri_scheme(uri)
     if scheme not in _PORTS:
         return
     key, example = "tracking.uri (or MLFLOW_TRACKING_URI)", "http://localhost:5000"
@@ -54,10 +52,8 @@ def _check_driver(uri: str, key: str) -> None:
 
 
 def unreachable(uri: str) -> str:
-    """Say why a server or a database cannot be reached now; empty if it can, or if it is not
-    known.
-    """
-    scheme, (host, port) = _scheme(uri), _address(uri)
+    """Say why a server or a database cannot be reached now; empty if it can be."""
+    scheme, (host, port) = uri_scheme(uri), _address(uri)
     through_proxy = scheme in getproxies() and not proxy_bypass(host)
     # Without a host a database is asked by a socket of this machine; a list of hosts has commas.
     if scheme not in _PORTS or not host or "," in host or through_proxy:
@@ -73,11 +69,12 @@ def unreachable(uri: str) -> str:
     return ""
 
 
-def _scheme(uri: str) -> str:
+def uri_scheme(uri: str) -> str:
+    """Return the scheme of a URI without its driver, as of postgresql+psycopg2://; else empty."""
     return uri.lower().partition("://")[0].partition("+")[0] if "://" in uri else ""
 
 
 def _address(uri: str) -> tuple[str, int]:
     """Return host and port; of a URI that has none a ValueError is raised."""
     parts = urlsplit(uri)
-    return parts.hostname or "", parts.port or _PORTS.get(_scheme(uri), 0)
+    return parts.hostname or "", parts.port or _PORTS.get(uri_scheme(uri), 0)

@@ -1,6 +1,4 @@
-"""Background process that uploads the journals of a study, or of a comparison's members, to
-MLflow while it runs.
-"""
+"""Background process that uploads journals to MLflow while a study or comparison runs."""
 
 from __future__ import annotations
 
@@ -61,14 +59,11 @@ class Upload(Protocol):
     """Upload of a study's journal that goes on while the study runs."""
 
     def finish(self, patience: float = 60.0, say: Say = quiet) -> object:
-        """Wait until everything is uploaded or the upload makes no progress, and say what is
-        waited for.
-        """
+        """Wait until everything is uploaded or nothing moves, and say what is waited for."""
 
 
 class MLflowUploader:
-    """Handle of the background process; one for all members of a comparison, because each imports
-    MLflow for seconds.
+    """Handle of the background process, one for all members: each imports MLflow.
 
     The journal of a study is uploaded at once, those of members after `follow`.
     """
@@ -171,9 +166,7 @@ class MemberUpload:
 
 
 def share_processors(pid: int) -> None:
-    """Let a session that left the processors to others have its share of them again, once it is
-    waited for.
-    """
+    """Let a session of low priority have its share of the processors again."""
     with suppress(OSError):
         Path(f"/proc/{pid}/autogroup").write_text("0", encoding="utf-8")
 
@@ -201,9 +194,7 @@ def _waiting_limit(states: Iterable[Mapping[str, Any]], patience: float) -> floa
 
 
 def main() -> int:
-    """Upload a study, or the members whose folders are read from the standard input, while the
-    driver runs.
-    """
+    """Upload a study, or members named on the standard input, while the driver runs."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("driver", type=int)

@@ -124,11 +124,9 @@ def _with_endpoint(options: dict[str, str]) -> dict[str, str]:
     if not server:
         return options
     scheme, separator, host = server.partition("://")
-    named = (
-        {"endpoint_override": host.rstrip("/"), "scheme": scheme}
-        if separator
-        else {"endpoint_override": server}
-    )
+    named = {"endpoint_override": server}
+    if separator:
+        named = {"endpoint_override": host.rstrip("/"), "scheme": scheme}
     return named | options | {"endpoint_override": named["endpoint_override"]}
 
 

@@ -66,9 +66,7 @@ _CANCELLATIONS = 10
 
 
 class RayExecutor(Executor):
-    """Executor on Ray's workers; connects to Ray when it is first needed and disconnects at the
-    end.
-    """
+    """Executor on Ray's workers, which connects to Ray when it is first needed."""
 
     def __init__(
         self, study: Study, address: str | None, *, allow_mixed_versions: bool = False
@@ -111,9 +109,7 @@ class RayExecutor(Executor):
             raise head_lost from None
 
     def _cancel_tasks(self) -> None:
-        """Cancel the tasks until all have ended, because one whose worker is just starting may
-        miss it.
-        """
+        """Cancel the tasks until all have ended: one whose worker is starting may miss it."""
         left = list(dict.fromkeys(self._tasks))  # ray.wait refuses duplicates
         for _ in range(_CANCELLATIONS):
             if not left:
@@ -124,9 +120,7 @@ class RayExecutor(Executor):
 
     @cached_property
     def _instead(self) -> SerialExecutor | None:
-        """Executor in this process, which gives the same numbers, where Ray does not start; None
-        where it does.
-        """
+        """Executor in this process where Ray does not start, with the same numbers; else None."""
         try:
             _ = self._study_ref
         except RayStartError as error:
@@ -165,8 +159,9 @@ class RayExecutor(Executor):
 
     def _kept(self) -> str:
         n = len(self._plan.records) if self._plan else 0
+        ended = "trial had ended and is" if n == 1 else "trials had ended and are"
         place = f" in {self._log.folder}" if self._log else ""
-        return f"{n} trial{' had ended and is' if n == 1 else 's had ended and are'} kept{place}"
+        return f"{n} {ended} kept{place}"
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
         """Run the remaining trials of a plan as trials of Ray Tune."""
@@ -176,9 +171,8 @@ class RayExecutor(Executor):
         if self._instead:
             return self._instead.run_trials(plan, log)
         search = self._study.config.search
-        logging.getLogger("ray.tune").setLevel(
-            logging.CRITICAL
-        )  # errors are recorded in the journal
+        # Errors are recorded in the journal.
+        logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
         if check := node_check():
             check.record(log)
         self._cluster.check()
@@ -337,8 +331,11 @@ class RayExecutor(Executor):
     ) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, in parallel, and score each once."""
         # A refit is one fit, and a trial has several of about that size.
-        short = self._here and sum(record.ended - record.started for _, record in winners) < _SHORT
-        if here := self._instead or (SerialExecutor(self._study) if short else None):
+        seconds = sum(record.ended - record.started for _, record in winners)
+        here = self._instead
+        if here is None and self._here and seconds < _SHORT:
+            here = SerialExecutor(self._study)
+        if here:
             yield from here.run_refits(winners)
             return
 
@@ -385,9 +382,7 @@ class RayExecutor(Executor):
 
     @property
     def _here(self) -> bool:
-        """Whether this process may do what is short: no cluster is joined, and trials need CPUs
-        alone.
-        """
+        """Whether this process may do what is short: there is no cluster, and CPUs suffice."""
         return self._address is None and not self._study.config.search.resources
 
     @property
@@ -418,9 +413,7 @@ def _trial_dirname(trial: Any) -> str:
 
 
 def _store_bytes() -> float:
-    """Return the bytes of the cluster's smallest object store, because trials on all nodes read
-    the shared data.
-    """
+    """Return the bytes of the smallest object store, as trials on all nodes read the folds."""
     return min(
         node["Resources"].get("object_store_memory", 0.0) for node in ray.nodes() if node["Alive"]
     )

@@ -1,5 +1,4 @@
-"""Head node of a Ray cluster: whether it can be joined, the token of its processes, and a watch
-over it.
+"""Head node of a Ray cluster: whether it can be joined, its token, and a watch over it.
 
 Joining is tried in a process of its own, because Ray ends the whole process, or retries for minutes
 with pages of output, where an address is not one of a cluster that this machine belongs to.
@@ -34,8 +33,7 @@ def demands_token() -> bool:
 
 
 def protect_token(*, make: bool) -> None:
-    """Check that only its owner can read the file of Ray's token; mend the mode of the one that Ray
-    makes.
+    """Check that only its owner can read the file of Ray's token; mend the mode of Ray's own.
 
     Ray 2.60 turns token authentication on for a Ray that it starts on this machine, and makes
     ``~/.ray/auth_token`` with a mode by which every user of the machine can read it, and so run
@@ -74,9 +72,7 @@ def protect_token(*, make: bool) -> None:
 
 
 def _make(path: Path) -> None:
-    """Write a new token as Ray does: 64 hexadecimal digits; a file that another process just
-    made is kept.
-    """
+    """Write a new token as Ray does, 64 hexadecimal digits, unless another process just has."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}-{os.getpid()}")
     try:
@@ -119,18 +115,17 @@ def check_cluster(address: str, *, in_token_mode: bool = False) -> None:
     A process in token mode joins a cluster without tokens, but rejects the calls of its workers,
     which then end. Its mode can no longer change, so that such a cluster is refused.
     """
+    variables = dict(os.environ)
     if in_token_mode:
         check_takes_token(address)
-    mode = {MODE: "token"} if in_token_mode else {}
-    lines = _try_to_join(address, {**os.environ, **mode})
+        variables[MODE] = "token"
+    lines = _try_to_join(address, variables)
     if not _has_joined(lines):
         raise ConfigError(refusal(address, "".join(lines)))
 
 
 def check_takes_token(address: str) -> None:
-    """Check that the Ray cluster at an address takes tokens, as this process demands them from
-    its workers.
-    """
+    """Check that the cluster at an address takes tokens, which this process demands."""
     without = _try_to_join(address, {**os.environ, MODE: "disabled"})
     if _has_joined(without):
         raise ConfigError(
@@ -199,11 +194,9 @@ def refusal(address: str, output: str) -> str:
             " run the command on a node by `ray job submit`, or let this machine join: ray start"
             f" --address={address}"
         )
+    refused = f"address {address}: the Ray cluster cannot be joined"
     last = output.strip().rpartition("\n")[2]
-    return (
-        f"address {address}: the Ray cluster cannot be"
-        f" joined{f': {last}' if last else ', as it does not answer'}."
-    )
+    return f"{refused}: {last}." if last else f"{refused}, as it does not answer."
 
 
 #: Seconds without an answer after which the head node counts as lost.
@@ -215,8 +208,7 @@ _GRACE = 15.0
 
 
 class HeadWatch:
-    """Thread that asks the head node every second whether it is there, and interrupts the study if
-    it is lost.
+    """Thread that asks every second for the head node, and interrupts the study if it is lost.
 
     Ray itself ends a process that cannot reach the head node for a minute, without a word on what
     is kept. A cut of the network that is shorter than `LIMIT` is survived.

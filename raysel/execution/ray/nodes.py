@@ -1,11 +1,9 @@
-"""View of a cluster's nodes: places for trials there, nodes that come and go, requests for more
-of them.
-"""
+"""View of a cluster's nodes: places for trials, nodes that come and go, requests for more."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,11 +137,12 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """Number of trials that can run at once now; 0 if no node is left that meets their
-        needs.
-        """
-        fit = sum(map(self.places, self.nodes))
-        return fit if self.most is None else min(fit, self.most)
+        """Number of trials that can run at once now; 0 if no node is left for them."""
+        return self._allowed(sum(map(self.places, self.nodes)))
+
+    def _allowed(self, n: int) -> int:
+        """Return as many of n trials as may run at once."""
+        return n if self.most is None else min(n, self.most)
 
     def places(self, node: Node) -> int:
         """Return how many trials or tasks a node can run at once."""
@@ -151,13 +150,13 @@ class Cluster:
         return min(fit, self._limits.get(node.id, fit))
 
     def run_fewer(self, name: str, id_: str) -> bool:
-        """Lower the number at once on a node where memory ran short, unless only one trial or
-        task ran there.
-        """
+        """Lower the number at once on a node where memory ran short, unless only one ran."""
         node = self._nodes.get(id_)
         running = self._running.get(id_, {})
-        n = min(len(running), self.places(node)) - 1 if node and name in running else 0
-        if node is None or n < 1:
+        if node is None or name not in running:
+            return False
+        n = min(len(running), self.places(node)) - 1
+        if n < 1:
             return False
         self._limits[id_] = n
         self._say(
@@ -171,17 +170,13 @@ class Cluster:
         return node.id in self._limits
 
     def want(self, n: int) -> None:
-        """Request places for trials or tasks, those that run included, as far as they are more
-        than there are.
-        """
+        """Request places for trials or tasks that are more than there are places."""
         if self._demand:
             # Without the limits where memory ran short: a request would be met by a place that is
             # left free there.
             fit = sum(n_trials_at_once(node.resources, self._needs) for node in self.nodes)
             taken = sum(map(len, self._running.values()))
-            self._demand.ask(
-                (n if self.most is None else min(n, self.most)) - fit, all_taken=taken >= fit
-            )
+            self._demand.ask(self._allowed(n) - fit, all_taken=taken >= fit)
 
     def check(self) -> None:
         """Check that a node of the cluster can run a trial."""
@@ -207,9 +202,7 @@ class Cluster:
                 names.pop(name, None)
 
     def refresh(self, now: bool = False) -> None:
-        """Look at the nodes again, at most once a second unless it must be now, and report those
-        that came and went.
-        """
+        """Look at the nodes again, at most once a second by default, and tell changes."""
         if not now and time.monotonic() < self._seen + _PERIOD:
             return
         before, self._nodes = self._nodes, {node.id: node for node in self._alive()}
@@ -217,15 +210,21 @@ class Cluster:
         gone = [node for id_, node in before.items() if id_ not in self._nodes]
         self.lost |= {node.id: node for node in gone}
         slots = sum(map(self.places, self._nodes.values()))
-        now_there = f"{slots} slot{'' if slots == 1 else 's'} now"
+        now_there = "1 slot now" if slots == 1 else f"{slots} slots now"
         for node in gone:
-            running = self._running.pop(node.id, {})
-            n, what = len(running), next(iter(running.values()), "")
-            again = f"; its {n} running {what}{' runs' if n == 1 else 's run'} again" if n else ""
+            again = _run_again(list(self._running.pop(node.id, {}).values()))
             self._say(f"node {node.address} left the cluster{again}: {now_there}")
         for id_, node in self._nodes.items():
             if id_ not in before:
                 self._say(f"node {node.address} joined: {now_there}")
+
+
+def _run_again(kinds: Sequence[str]) -> str:
+    """Say that trials or tasks of a lost node run again; empty if none ran there."""
+    if not kinds:
+        return ""
+    runs = " runs" if len(kinds) == 1 else "s run"
+    return f"; its {len(kinds)} running {kinds[0]}{runs} again"
 
 
 def _alive_nodes() -> list[Node]:

@@ -88,7 +88,9 @@ class RunningBatches:
         """
         died = isinstance(error, RayActorError) and not error.actor_init_failed
         refused = other_versions(error) or storage_error_of(error)
-        if refused := refused or (token_refusal() if died else None):
+        if died:
+            refused = refused or token_refusal()
+        if refused:
             self.error = refused
             raise refused
         running = self._running.pop(name)

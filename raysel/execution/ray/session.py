@@ -1,6 +1,4 @@
-"""A session of Ray: on this machine alone, with no more processes than a study uses, or joined
-to a cluster.
-"""
+"""A session of Ray: on this machine alone, or joined to a cluster."""
 
 from __future__ import annotations
 
@@ -43,16 +41,12 @@ _check: NodeCheck | None = None
 
 
 def node_check() -> NodeCheck | None:
-    """Return the check of the nodes of the cluster that `ray_session` has joined; None on this
-    machine alone.
-    """
+    """Return the check of the nodes of the cluster that was joined; None without one."""
     return _check
 
 
 def cluster_nodes() -> list[Mapping[str, float]]:
-    """Return the resources of the nodes of the cluster that this process has joined, by Ray's
-    names.
-    """
+    """Return the resources of the cluster's nodes, by Ray's names."""
     return [node["Resources"] for node in computing_nodes()]
 
 
@@ -60,8 +54,7 @@ def cluster_nodes() -> list[Mapping[str, float]]:
 def ray_session(
     address: str | None, studies: Sequence[Study] = (), *, allow_mixed_versions: bool = False
 ) -> Iterator[None]:
-    """Connect to the Ray cluster at an address, or start Ray on this machine; disconnect or stop it
-    at the end.
+    """Join the Ray cluster at an address, or start Ray on this machine, until the end.
 
     A cluster's workers get raysel's code, that of the studies' own methods and the environment of
     threads from this process, and its nodes are compared with this process. A session of Ray that
@@ -96,9 +89,7 @@ def ray_session(
 
 @contextmanager
 def without_note_on_logs() -> Iterator[None]:
-    """Leave out the line that Ray's core prints where RAY_BACKEND_LOG_LEVEL is set; the rest is
-    printed at the end.
-    """
+    """Print what goes to stderr at the end, without Ray's line on RAY_BACKEND_LOG_LEVEL."""
     sys.stderr.flush()
     before = os.dup(2)
     with tempfile.TemporaryFile() as file:
@@ -132,9 +123,7 @@ def token_mode_taken_back() -> Iterator[None]:
 
 
 def token_refusal() -> StudyError | None:
-    """Return the error to raise if workers end because the caller's cluster takes no token, and
-    this process does.
-    """
+    """Return why workers end: the caller's cluster takes no token, and this process does."""
     if _is_own or not (_started_with_token or demands_token()):
         return None
     return _refusal_of(ray.get_runtime_context().gcs_address)

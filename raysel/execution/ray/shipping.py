@@ -1,6 +1,4 @@
-"""Code and environment that a driver ships to the workers of a cluster, by Ray's
-``runtime_env``.
-"""
+"""Code and environment that a driver ships to a cluster's workers by ``runtime_env``."""
 
 from __future__ import annotations
 
@@ -16,6 +14,7 @@ import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import Distribution, entry_points, packages_distributions
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +106,15 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
     Packages that are installed with pip are not shipped for a dotted name: nodes need the same.
     """
     modules = {"raysel": Path(__file__).resolve().parents[2]}
-    dotted = {name for study in studies for _, name in imported_code(study.config)}
-    for name in sorted(name.partition(".")[0] for name in dotted):
+    own: set[str] = set()
+    for study in studies:
+        own |= {dotted.partition(".")[0] for _, dotted in imported_code(study.config)}
+    for name in sorted(own):
         source = _source(name)
         if source is not None and not _is_installed(source):
             modules |= dict(_with_neighbours(name, source))
     groups = (ESTIMATORS, METRICS, READERS, SAMPLERS)
-    points = [point for group in groups for point in entry_points(group=group)]
+    points = chain.from_iterable(entry_points(group=group) for group in groups)
     registered = {point.dist.name: point.dist for point in points if point.dist is not None}
     used = _names_used(studies)
     distributions = []
@@ -131,9 +132,7 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
 
 
 def environment(studies: Sequence[Study], variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables of the workers: threads, processor and raysel's own as
-    the driver has them.
-    """
+    """Return the workers' environment variables: threads, processor and raysel's own."""
     cpus = min((study.config.search.cpus_per_trial for study in studies), default=1)
     passed_on = {
         name: value
@@ -149,8 +148,7 @@ def environment(studies: Sequence[Study], variables: Mapping[str, str]) -> dict[
 
 
 def runtime_env(code: ShippedCode, folder: Path, studies: Sequence[Study]) -> dict[str, Any]:
-    """Return the ``runtime_env`` of a driver, joined with that of the Ray job which it runs in, if
-    any.
+    """Return the ``runtime_env`` of a driver, joined with that of the Ray job it runs in.
 
     Ray joins both itself, but refuses keys and variables that both have: those of the job are kept,
     as the driver itself runs with them, and its modules come after the driver's.
@@ -166,9 +164,7 @@ def runtime_env(code: ShippedCode, folder: Path, studies: Sequence[Study]) -> di
 
 
 def job_runtime_env() -> dict[str, Any]:
-    """Return the ``runtime_env`` that ``ray job submit`` gave to this process; empty outside a
-    job.
-    """
+    """Return the ``runtime_env`` by ``ray job submit``; empty outside a job."""
     try:
         given = json.loads(os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR") or "{}").get("runtime_env")
     except (ValueError, AttributeError):
@@ -247,14 +243,13 @@ def _is_installed(source: Path) -> bool:
 
 
 def _with_neighbours(name: str, source: Path) -> Iterator[tuple[str, Path]]:
-    """Yield a top-level module and those in the same folder that it imports, directly or
-    indirectly.
-    """
+    """Yield a top-level module and those beside it that it needs."""
     root, waiting, seen = source.parent, [(name, source)], {name}
     while waiting:
         current, place = waiting.pop()
         yield current, place
-        for file in [place] if place.is_file() else sorted(place.rglob("*.py")):
+        files = [place] if place.is_file() else sorted(place.rglob("*.py"))
+        for file in files:
             for target in _imports(file) - seen:
                 seen.add(target)
                 options = (root / target, root / f"{target}.py")

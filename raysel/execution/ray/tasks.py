@@ -1,6 +1,4 @@
-"""Tasks on the nodes of a cluster, and which of them, or of the trials, run again if their
-worker process ended.
-"""
+"""Tasks on the nodes of a cluster, and what runs again if its worker process ended."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ class Losses:
         self._named: set[str] = set()
 
     def runs_again(self, name: str, node: str, error: object) -> bool:
-        """Count that the worker of a trial or task ended on a node, which the error may name as
-        lost.
-        """
+        """Count that a worker ended on a node, and return whether its work runs again."""
         self._cluster.refresh(now=True)
         if lost := node_in(error):
             node = lost
@@ -63,9 +59,7 @@ class Losses:
         return again
 
     def n_own_ends(self, name: str) -> int:
-        """Return how often the worker of a trial or task has ended, less one for each lost node
-        that it ran on.
-        """
+        """Return how often a trial's or task's worker ended otherwise than by a lost node."""
         return sum(n - self._is_lost(node) for node, n in self._ends.get(name, Counter()).items())
 
     def _is_lost(self, node: str) -> bool:
@@ -79,9 +73,7 @@ def node_in(error: object) -> str:
 
 
 def storage_error_of(error: object) -> StorageError | None:
-    """Return the error of data, disk or store for which a worker gave up a task or a trial; else
-    None.
-    """
+    """Return the error of data, disk or store for which a worker gave up; else None."""
     raised = getattr(error, "cause", None) or error
     return storage_error(raised) if isinstance(raised, Exception) else None
 
@@ -103,14 +95,13 @@ def task_options(needs: Mapping[str, float]) -> dict[str, Any]:
     options: dict[str, Any] = {
         named[name]: number for name, number in needs.items() if name in named
     }
-    others = {name: number for name, number in needs.items() if name not in named}
-    return {**options, **({"resources": others} if others else {})}
+    if others := {name: number for name, number in needs.items() if name not in named}:
+        options["resources"] = others
+    return options
 
 
 class NodeTasks:
-    """Tasks on the nodes of a cluster, of which as many run as fit; further ones wait at the
-    nodes.
-    """
+    """Tasks on the nodes of a cluster: as many run as fit, and few wait there."""
 
     def __init__(self, cluster: Cluster, what: str, submitted: list[Any]) -> None:
         self._cluster, self._what, self._submitted = cluster, what, submitted
@@ -120,9 +111,7 @@ class NodeTasks:
     def run(
         self, submit: Callable[[int, str], Any], n: int
     ) -> Iterator[tuple[int, Any, RayError | None]]:
-        """Run tasks and yield them as they end; the error of a worker with other versions is
-        raised.
-        """
+        """Run tasks and yield them as they end; raise the error of a worker of other versions."""
         waiting = deque(range(n))
         while waiting or self._running:
             self._cluster.refresh()

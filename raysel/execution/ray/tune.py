@@ -36,9 +36,7 @@ from raysel.study.definition import Study
 
 
 class _NotStored:
-    """Without a state: Tune pickles it to restore experiments, which raysel does not use; open
-    files cannot be.
-    """
+    """Without a state: Tune pickles it to restore experiments, and open files cannot be."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {}
@@ -160,9 +158,7 @@ class StudyTrainable(tune.Trainable):
         shared: tuple[Any, dict[tuple[str, int, str], Any]],
         trial_class: type[Trial_trainable],
     ) -> None:
-        """Get the study and the prepared folds, shared through the object store; called once per
-        actor.
-        """
+        """Get the study and the prepared folds from the object store, once per actor."""
         study, self._prepared = shared
         self._known: dict[tuple[str, int, str], KnownScores] = {}
         self._kept: dict[tuple[str, int, str], Split] = {}
@@ -217,9 +213,7 @@ class StudyTrainable(tune.Trainable):
             self._watchdog.cancel()
 
     def _watch(self, timeout: float) -> None:
-        """End this process some time after the limit, because native code that hangs never
-        checks the clock.
-        """
+        """End this process after the limit: native code that hangs never checks the clock."""
         self.cleanup()
         self._watchdog = RunningTimer(1.5 * timeout + _STEP_SECONDS, lambda: os._exit(1))
 
@@ -242,9 +236,7 @@ class StudyTrainable(tune.Trainable):
 
 
 def _last_error(trial: Trial) -> object:
-    """Return the error of a trial's last attempt, or its text if Tune did not keep the error
-    itself.
-    """
+    """Return the error of a trial's last attempt, or its text if Tune did not keep it."""
     # Trial.get_error reads the storage, where Tune copies these files only later.
     if trial.pickled_error_file:
         return pickle.loads(Path(trial.pickled_error_file).read_bytes())  # noqa: S301 - written by Tune in this process

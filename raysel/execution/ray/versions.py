@@ -80,8 +80,7 @@ class NodeCheck:
             raise MixedVersionsError(_refusal(self.differences))
 
     def records(self) -> list[NodeRecord]:
-        """Return the nodes of other versions, if they are allowed, those that joined since the
-        start included.
+        """Return the nodes of other versions, those that joined since included, if allowed.
 
         Where they are not allowed, their workers cannot have read the study: see `guard`.
         """
@@ -98,17 +97,14 @@ class NodeCheck:
                 log.message(record.sentence)
 
     def guard(self, study: Study) -> Any:
-        """Return an object that Ray stores in place of a study and restores to it where the
-        versions are the driver's.
+        """Return an object that Ray restores to a study where the versions are the driver's.
 
         Nodes may join at any time: a worker of theirs raises `MixedVersionsError` as soon as it
         reads the study.
         """
-        return (
-            study
-            if self.allowed
-            else _Guarded(study, _Gate(dict(self.expected), tuple(self.modules)))
-        )
+        if self.allowed:
+            return study
+        return _Guarded(study, _Gate(dict(self.expected), tuple(self.modules)))
 
 
 def computing_nodes() -> list[dict[str, Any]]:
@@ -126,9 +122,7 @@ def other_versions(error: object) -> StudyError | None:
 
 
 def versions_here(modules: tuple[str, ...]) -> dict[str, str]:
-    """Return what of this process can change a number: libraries, processor features, and the
-    code of modules.
-    """
+    """Return what can change a number here: libraries, processor features, code of modules."""
     return {**machine_versions(), **{f"code of {name}": _code_hash(name) for name in modules}}
 
 
@@ -145,9 +139,7 @@ class _Gate:
 
 @dataclass(frozen=True)
 class _Guarded:
-    """Study that is restored after the gate, so that a process with other versions reads nothing
-    of it.
-    """
+    """Study that is restored after the gate, and not where versions differ."""
 
     study: Study
     gate: _Gate
@@ -182,12 +174,18 @@ def _versions(modules: tuple[str, ...]) -> dict[str, str]:
 def _code_hash(name: str) -> str:
     """Hash of a module's source files; ``"missing"`` if there is no such module."""
     spec = importlib.util.find_spec(name)
-    places = list((spec.submodule_search_locations if spec else None) or ())
-    if spec is None or not (places or spec.origin):
+    if spec is None:
+        return "missing"
+    if places := list(spec.submodule_search_locations or ()):
+        root = Path(places[0])
+        files = sorted(root.rglob("*.py"))
+    elif spec.origin:
+        root = Path(spec.origin)
+        files = [root]
+    else:
         return "missing"
     digest = hashlib.sha256()
-    root = Path(places[0]) if places else Path(str(spec.origin))
-    for file in sorted(root.rglob("*.py")) if places else [root]:
+    for file in files:
         digest.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -210,9 +208,10 @@ def _refusal(differences: Mapping[str, Sequence[Sequence[str]]]) -> str:
         f"the node {address} has {_format_changes(changes)}"
         for address, changes in differences.items()
     )
-    every = [change for changes in differences.values() for change in changes]
-    unique = list({change[0]: change for change in every}.values())
+    unique: dict[str, Sequence[str]] = {}
+    for changes in differences.values():
+        unique |= {change[0]: change for change in changes}
     return (
         "the nodes of the cluster would not compute the same numbers as this process on "
-        f"{socket.gethostname()}: {nodes}. {_advice(unique)}"
+        f"{socket.gethostname()}: {nodes}. {_advice(unique.values())}"
     )
