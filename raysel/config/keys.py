@@ -36,6 +36,15 @@ _NAMED = (
     (Step, "step"),
 )
 _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+#: Terms of pydantic's messages, and the terms of a configuration that replace them.
+_WORDS = {
+    "valid tuple": "list",
+    "Tuple should": "List should",
+    "Dictionary should": "Mapping should",
+    " after validation": "",
+    "valid dictionary": "mapping of keys to values",
+    "valid integer": "whole number",
+}
 
 
 class ConfigKey(NamedTuple):
@@ -49,20 +58,21 @@ class ConfigKey(NamedTuple):
 
 def config_reference() -> list[ConfigKey]:
     """Return all keys of a study's configuration, in the schema's order."""
-    return list(_keys_of(StudyConfig, ""))
+    return list(_list_keys(StudyConfig, ""))
 
 
 def comparison_reference() -> list[ConfigKey]:
     """Return the keys that the configuration of a comparison has besides those of a study."""
-    return list(_keys_of(ComparisonConfig, ""))
+    return list(_list_keys(ComparisonConfig, ""))
 
 
-def _keys_of(model: type[BaseModel], prefix: str) -> Iterator[ConfigKey]:
+def _list_keys(model: type[BaseModel], prefix: str) -> Iterator[ConfigKey]:
     hints = get_type_hints(model, include_extras=True)
     for name, field in model.model_fields.items():
         annotation = _without_none(hints[name])
         if (section := _section_in(annotation)) and annotation != JudgeChoice:
-            yield from _keys_of(section, f"{prefix}{name}{'' if annotation is section else '[]'}.")
+            listed = "" if annotation is section else "[]"
+            yield from _list_keys(section, f"{prefix}{name}{listed}.")
         else:
             description = " ".join((field.description or "").split())
             yield ConfigKey(prefix + name, _type(annotation), _default(field), description)
@@ -116,17 +126,6 @@ def _default(field: FieldInfo) -> str:
     if field.default is None:
         return "not set"
     return field.default if isinstance(field.default, str) else json.dumps(field.default)
-
-
-#: Terms of pydantic's messages, and the terms of a configuration that replace them.
-_WORDS = {
-    "valid tuple": "list",
-    "Tuple should": "List should",
-    "Dictionary should": "Mapping should",
-    " after validation": "",
-    "valid dictionary": "mapping of keys to values",
-    "valid integer": "whole number",
-}
 
 
 def explain(error: ValidationError) -> list[str]:

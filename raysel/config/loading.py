@@ -175,13 +175,13 @@ def _parsed(path: Path) -> Any:
     except ConfigError as error:
         if isinstance(error.__cause__, OSError) and not path.is_dir():
             raise
-        raise ConfigError(_of_data(path)) from error
+        raise ConfigError(_data_hint(path)) from error
     if not isinstance(raw, dict):
-        raise ConfigError(_of_data(path))
+        raise ConfigError(_data_hint(path))
     return raw
 
 
-def _of_data(path: Path) -> str:
+def _data_hint(path: Path) -> str:
     """Say what to do with a file or folder that is no configuration."""
     name = shlex.quote(str(path))
     if (path / "config.yaml").exists():

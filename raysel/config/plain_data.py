@@ -20,6 +20,14 @@ MOST_CHARACTERS = 2**20
 MOST_LEVELS = 32
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+#: Name of the file in a study's directory that samples given in memory are written to, and
+#: ``dataset.path`` until then.
+OWN_DATA = "data.arrow"
+#: Keys that say where the samples come from, of which a configuration has one.
+_ORIGINS = ("path", "source", "tasks")
+_DOTTED_ORIGINS = tuple(f"dataset.{key}" for key in _ORIGINS)
+#: Keys whose names have changed.
+_NEW_NAMES = {"evaluation.classifier": "evaluation.estimator"}
 
 
 class _Loader(yaml.SafeLoader):
@@ -175,14 +183,6 @@ def flat(section: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield f"{prefix}{key}", value
 
 
-#: Name of the file in a study's directory that samples given in memory are written to, and
-#: ``dataset.path`` until then.
-OWN_DATA = "data.arrow"
-#: Keys that say where the samples come from, of which a configuration has one.
-_ORIGINS = ("path", "source", "tasks")
-_DOTTED_ORIGINS = tuple(f"dataset.{key}" for key in _ORIGINS)
-
-
 def apply_overrides(
     raw: dict[str, Any],
     overrides: Mapping[str, Any] | Iterable[str],
@@ -246,10 +246,6 @@ def with_new_names(raw: Any) -> Any:
     if isinstance(members := renamed.get("compare"), Mapping):
         renamed["compare"] = {label: with_new_names(keys) for label, keys in members.items()}
     return renamed
-
-
-#: Keys whose names have changed.
-_NEW_NAMES = {"evaluation.classifier": "evaluation.estimator"}
 
 
 def _parts(raw: Mapping[str, Any], key: str) -> list[str]:

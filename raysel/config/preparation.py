@@ -8,6 +8,11 @@ from typing import Any
 
 from raysel.core.errors import suggestion
 
+_STRATEGIES = ("median", "mean", "most_frequent", "knn")
+#: Words for columns of a kind.
+KINDS = ("numbers", "categories")
+_EXAMPLE = "e.g. {impute: median}, encode, or {sklearn.preprocessing.PowerTransformer: {}}"
+
 
 def _count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
@@ -22,9 +27,6 @@ def _quantiles(value: Any) -> bool:
         return False
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
     return numbers and 0 <= value[0] < value[1] <= 1
-
-
-_STRATEGIES = ("median", "mean", "most_frequent", "knn")
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,6 @@ SHORT_NAMES: Mapping[str, ShortName] = {
         }
     ),
 }
-#: Words for columns of a kind.
-KINDS = ("numbers", "categories")
-_EXAMPLE = "e.g. {impute: median}, encode, or {sklearn.preprocessing.PowerTransformer: {}}"
 
 
 def step_from_yaml(raw: Any) -> dict[str, Any]:
@@ -120,14 +119,14 @@ def step_from_yaml(raw: Any) -> dict[str, Any]:
     return step
 
 
-def name_of(step: Mapping[str, Any]) -> str:
+def step_name(step: Mapping[str, Any]) -> str:
     """Return the name of a step as `step_from_yaml` returns it."""
     return next(key for key in step if key != "columns")
 
 
 def dotted_steps(steps: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the dotted names among steps."""
-    return [name for step in steps if "." in (name := name_of(step))]
+    return [name for step in steps if "." in (name := step_name(step))]
 
 
 def _parameters(name: str, raw: Any) -> dict[str, Any]:

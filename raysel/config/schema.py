@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from raysel.config.preparation import name_of, step_from_yaml
+from raysel.config.preparation import step_from_yaml, step_name
 from raysel.config.searches import GRID, LISTED, PATH
 from raysel.config.space import (
     MOST_CONFIGURATIONS,
@@ -164,7 +164,7 @@ class _SamplesConfig(_Section):
 
     @model_validator(mode="after")
     def _confounds_are_used(self) -> _SamplesConfig:
-        residualises = any(name_of(step) == "residualise" for step in self.prepare)
+        residualises = any(step_name(step) == "residualise" for step in self.prepare)
         if residualises and not self.confounds:
             raise ValueError(
                 "`prepare` has the step residualise, which needs `confounds`, e.g. confounds: [age,"

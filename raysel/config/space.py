@@ -16,6 +16,11 @@ Scalar: TypeAlias = bool | int | float | str | Sequence[int | float] | None
 MOST_CONFIGURATIONS = 100_000
 _LARGEST = 1e300  # so that the difference of two bounds is finite
 _MOST_VALUES = 10_000
+#: Forms of a domain, as errors name them.
+_FORMS = (
+    "a list, {uniform: [low, high]}, {loguniform: [low, high]}, {randint: [low, high]} or"
+    " {logspace: [low, high, n]}"
+)
 
 
 @dataclass(frozen=True)
@@ -80,11 +85,6 @@ class LogSpace:
 
 
 Domain: TypeAlias = Choices | Uniform | RandInt | LogSpace
-
-_FORMS = (
-    "a list, {uniform: [low, high]}, {loguniform: [low, high]}, {randint: [low, high]} or"
-    " {logspace: [low, high, n]}"
-)
 
 
 def _is_number(raw: Any) -> bool:

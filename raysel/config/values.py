@@ -19,6 +19,12 @@ _UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | 
 #: for a comparison.
 _KNOWN = {"gpu": "GPU", "gpus": "GPU", "memory": "memory", "mem": "memory", "ram": "memory"}
 _RESERVED = ("node:", "object_store_memory", "bundle")
+#: Largest size of a manifest in bytes.
+_MOST_BYTES = 2**30
+#: Former name of ``evaluation.estimator``, which is read and means the same.
+FORMER_JUDGE = "classifier"
+#: Value of ``cv.outer`` that leaves one sample, group or block out in each fold.
+LEAVE_ONE_OUT = "n_samples"
 
 
 def resources_from_yaml(raw: Any) -> dict[str, float] | None:
@@ -102,10 +108,6 @@ def _memory(value: Any) -> float:
     return float(value)
 
 
-#: Largest size of a manifest in bytes.
-_MOST_BYTES = 2**30
-
-
 def tried_configurations(value: Any) -> Any:
     """Return the ids of the configurations that a manifest lists as tried."""
     if isinstance(value, str):
@@ -159,10 +161,6 @@ def several(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else (value,)
 
 
-#: Former name of ``evaluation.estimator``, which is read and means the same.
-FORMER_JUDGE = "classifier"
-
-
 def renamed_judge(raw: Any) -> Any:
     """The section ``evaluation`` as plain data, with the former name of ``estimator`` replaced."""
     if not isinstance(raw, Mapping) or FORMER_JUDGE not in raw:
@@ -182,10 +180,6 @@ def judge_from_yaml(value: Any) -> Any:
             f" a class, e.g. sklearn.linear_model.LogisticRegression, not {value!r}"
         )
     return value
-
-
-#: Value of ``cv.outer`` that leaves one sample, group or block out in each fold.
-LEAVE_ONE_OUT = "n_samples"
 
 
 def outer_folds(raw: Any) -> int | str:

@@ -24,6 +24,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 LabelArray: TypeAlias = NDArray[Any]
+#: Largest number of columns of a block.
+_WIDTH = 2**12
 
 
 @runtime_checkable
@@ -36,10 +38,6 @@ class RowBlocks(Protocol):
 
     def row_blocks(self) -> Iterator[tuple[IntArray, FloatArray]]:
         """Read the samples: positions among them, (n_block,), and values, (n_block, n_features)."""
-
-
-#: Largest number of columns of a block.
-_WIDTH = 2**12
 
 
 def column_blocks(X: FloatArray) -> Iterator[FloatArray]:

@@ -102,10 +102,10 @@ def bare_uri(uri: str) -> str:
     return f"{match[1]}{place}" + (f"?{'&'.join(open_)}" if mark and any(open_) else "")
 
 
-def user_of(uri: str) -> tuple[str, str] | None:
+def split_user(uri: str) -> tuple[str, str] | None:
     """Return the user name and the password of a URI, percent-decoded; either may be empty."""
     match = _WHOLE_URI.fullmatch(uri)
-    end = -1 if match is None else _end_of_user(match[1].partition(":")[0].lower(), match[2])
+    end = -1 if match is None else _find_user_end(match[1].partition(":")[0].lower(), match[2])
     if match is None or end < 0:
         return None
     name, _, password = match[2][:end].partition(":")
@@ -175,11 +175,11 @@ def _hide_value(parameter: re.Match[str]) -> str:
 
 def _hide_user(scheme: str, rest: str) -> str:
     """Return what follows the scheme of a URI, its user information replaced."""
-    end = _end_of_user(scheme.partition(":")[0].lower(), rest)
+    end = _find_user_end(scheme.partition(":")[0].lower(), rest)
     return rest if end < 0 else f"{HIDDEN}{rest[end:]}"
 
 
-def _end_of_user(scheme: str, rest: str) -> int:
+def _find_user_end(scheme: str, rest: str) -> int:
     """Return the index of the ``@`` that ends the user information; -1 if there is none."""
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     database = _OF_WEB.fullmatch(scheme) is None

@@ -14,6 +14,14 @@ from raysel.core.printing import listed, printable
 
 #: Line of a traceback that names the place of a call.
 _FRAME = re.compile(r'\s*File ".*", line \d+')
+#: Errors of the system that no configuration causes: of disks, file servers, and tables of open
+#: files.
+_OF_STORAGE = frozenset(
+    {
+        *(errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.ENODEV),
+        *(errno.ENXIO, errno.EREMOTEIO, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE),
+    }
+)
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str | None = None) -> str:
@@ -74,16 +82,6 @@ class UnfinishedStudyError(StudyError):
             f"the study in {path} has not finished: {n_done} of {n_trials} trials are done. Resume"
             " it, or open another study."
         )
-
-
-#: Errors of the system that no configuration causes: of disks, file servers, and tables of open
-#: files.
-_OF_STORAGE = frozenset(
-    {
-        *(errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.ENODEV),
-        *(errno.ENXIO, errno.EREMOTEIO, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE),
-    }
-)
 
 
 def storage_error(error: BaseException | None) -> StorageError | None:

@@ -33,6 +33,8 @@ _KINDS = {
 }
 
 Value = TypeVar("Value")
+#: Suffixes of the files of a study's directory; no folder of it has one.
+_FILES = (".json", ".jsonl", ".yaml", ".csv", ".parquet", ".npy", ".npz", ".skops", ".html", ".png")
 
 
 @contextmanager
@@ -175,10 +177,6 @@ def parse_json(content: bytes | str) -> Any:
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is not a number")
-
-
-#: Suffixes of the files of a study's directory; no folder of it has one.
-_FILES = (".json", ".jsonl", ".yaml", ".csv", ".parquet", ".npy", ".npz", ".skops", ".html", ".png")
 
 
 def check_entries(folder: Path, names: Iterable[str]) -> None:

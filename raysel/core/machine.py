@@ -18,6 +18,18 @@ _OFFSET = time.time() - time.clock_gettime(_STEADY)
 #: Seconds between two looks at the clock; a process that does not look for three times as long was
 #: stopped.
 _TICK = 1.0
+#: Environment variable with the most bytes of memory that the content of one data file or model may
+#: take.
+MAX_DATA_BYTES = "RAYSEL_MAX_DATA_BYTES"
+#: Characters of a name of a feature, class or label.
+MOST_CHARACTERS = 1000
+#: Bytes at which each number is counted: samples are used in double precision, whatever the file
+#: stores.
+BYTES_OF_A_NUMBER = 8
+#: Reading takes up to four times the size of the samples, e.g. for a table, its columns as one
+#: array, and a copy.
+_SHARE = 0.25
+_CGROUPS, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def now() -> float:
@@ -76,21 +88,6 @@ class RunningTimer:
     def cancel(self) -> None:
         """Stop the timer; nothing happens if it has ended."""
         self._cancelled.set()
-
-
-#: Environment variable with the most bytes of memory that the content of one data file or model may
-#: take.
-MAX_DATA_BYTES = "RAYSEL_MAX_DATA_BYTES"
-#: Characters of a name of a feature, class or label.
-MOST_CHARACTERS = 1000
-#: Bytes at which each number is counted: samples are used in double precision, whatever the file
-#: stores.
-BYTES_OF_A_NUMBER = 8
-
-#: Reading takes up to four times the size of the samples, e.g. for a table, its columns as one
-#: array, and a copy.
-_SHARE = 0.25
-_CGROUPS, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def machine_memory() -> int:

@@ -17,6 +17,9 @@ from typing import Any
 
 from raysel.core.errors import ConfigError, suggestion
 
+#: Most names of a module that an error lists.
+_MOST_SHOWN = 30
+
 
 def plugin_names(group: str) -> list[str]:
     """List the names that other packages register in an entry point group."""
@@ -76,10 +79,6 @@ def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist else "a package"
 
 
-#: Most names of a module that an error lists.
-_MOST_SHOWN = 30
-
-
 def import_dotted(
     name: str,
     key: str,
@@ -95,7 +94,7 @@ def import_dotted(
     parts = name.split(".")
     if not all(part.isidentifier() for part in parts):
         raise ConfigError(f"{key}: {name!r} is not a dotted name; {example}")
-    module, path = _module_of(name, key, registered)
+    module, path = _import_module(name, key, registered)
     target: Any = module
     for position in range(path.count(".") + 1, len(parts)):
         if not hasattr(target, parts[position]):
@@ -112,7 +111,7 @@ def import_dotted(
     return target
 
 
-def _module_of(name: str, key: str, registered: Collection[str]) -> tuple[ModuleType, str]:
+def _import_module(name: str, key: str, registered: Collection[str]) -> tuple[ModuleType, str]:
     """Import the module of a dotted name: its longest prefix that is one."""
     path = name.rpartition(".")[0]
     first: Exception | None = None

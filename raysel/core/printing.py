@@ -38,6 +38,8 @@ _OF_MARKDOWN = re.compile(r"(?<=!)(?=\[)|(?<=\])(?=[(\[:])|(?=<[A-Za-z/!?])")
 _PLAIN = str.maketrans({"±": "+/-", "…": "...", "·": "|", "\u00d7": "x", "≤": "<=", "≥": ">="})
 
 T = TypeVar("T")
+#: Texts of the commands that run in this process; that of the innermost one is printed.
+_WORDS: list[Callable[[], str]] = []
 
 
 def printable(text: str) -> str:
@@ -248,10 +250,6 @@ class Terminal(Console):
         except EOFError:
             self.print()
             return False
-
-
-#: Texts of the commands that run in this process; that of the innermost one is printed.
-_WORDS: list[Callable[[], str]] = []
 
 
 @contextmanager

@@ -23,6 +23,11 @@ from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 from raysel.tracking.records import NodeRecord
 
+#: Name of an error whose words are raysel's own.
+_OWN_NAME = re.compile(r"\A[\w.]*\b(StudyError|EstimatorError): ")
+#: Share of the machine's memory above which a message reports the memory of this process.
+_MEMORY_SHARE = 0.5
+
 
 @dataclass(frozen=True)
 class TaskEnd:
@@ -127,10 +132,6 @@ def refit_error(fold: OuterFold, winner: TrialRecord, reason: object) -> StudyEr
     return StudyError(f"the winner of {fold.name}, {winner.name}, could not be refitted: {told}")
 
 
-#: Name of an error whose words are raysel's own.
-_OWN_NAME = re.compile(r"\A[\w.]*\b(StudyError|EstimatorError): ")
-
-
 def last_line(error: object) -> str:
     """Return the line of an error that says what happened, or the name of its type."""
     return headline(str(error)) or type(error).__name__
@@ -172,10 +173,6 @@ class SearchLimits:
             allowed is not None
             and sum(record.status == "failed" for record in self._plan.records) > allowed
         )
-
-
-#: Share of the machine's memory above which a message reports the memory of this process.
-_MEMORY_SHARE = 0.5
 
 
 class Recorder:

@@ -27,6 +27,9 @@ from raysel.tracking.log import StudyLog
 #: Bytes of data from which on the folds that are kept are bounded by them: copies of small data may
 #: outweigh them.
 _LARGE = 2**26
+#: Largest share of the machine's memory for prepared folds; further folds are prepared again for
+#: each trial.
+MEMORY_SHARE = 0.25
 
 
 def limited_threads(study: Study) -> threadpool_limits:
@@ -91,11 +94,6 @@ def run_task(study: Study, function: Callable[[Study, Any], Any], argument: Any)
             raise_storage_error(raised)
             value, error = None, f"{type(raised).__name__}: {raised}"
     return TaskEnd(argument, value, error, time.process_time() - started)
-
-
-#: Largest share of the machine's memory for prepared folds; further folds are prepared again for
-#: each trial.
-MEMORY_SHARE = 0.25
 
 
 class SerialExecutor(Executor):

@@ -81,9 +81,7 @@ class TrialPlan(ABC):
 
     @abstractmethod
     def finish(self, log: StudyLog) -> list[TrialRecord]:
-        """Return the records of all configurations, in an order that does not depend on when the
-        trials ended.
-        """
+        """Return the records of all configurations in their order, whenever the trials ended."""
 
     def add(self, record: Any) -> None:
         """Add the record of a trial that has ended."""
@@ -137,9 +135,7 @@ class ConfigurationPlan(TrialPlan):
         return joined_record(self.study, parts)
 
     def _left(self) -> list[int]:
-        """Indices of the configurations to try, shuffled so that a search that is cut covers the
-        whole space.
-        """
+        """Indices of the configurations to try, shuffled for a search that is cut."""
         done = {record.id for record in self.records}
         configurations = self.study.configurations
         seed = derived_seed(self.study.config.seed, "trial order")
@@ -195,9 +191,7 @@ class TrainingSetPlan(TrialPlan):
         }
 
     def _missing(self, record: PathRecord | None) -> list[int]:
-        """Indices of the configurations that are not fitted to a training set; empty if its path
-        failed.
-        """
+        """Indices of the configurations that are not fitted to a training set yet."""
         if record is None:
             return list(range(self.study.n_configurations))
         lacking = record.status != "failed"
@@ -208,9 +202,7 @@ class TrainingSetPlan(TrialPlan):
         ]
 
     def _left(self) -> list[tuple[int, list[int]]]:
-        """Indices of the training sets that are not complete, each with those of its missing
-        configurations.
-        """
+        """Indices of the incomplete training sets, each with those that it misses."""
         missing = (
             self._missing(self._paths.get((fold.name, i))) for fold, i in self.study.training_sets
         )
@@ -246,9 +238,7 @@ class TrainingSetPlan(TrialPlan):
         return None
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:
-        """Assemble the paths into a trial record of each configuration, and log those that are
-        new.
-        """
+        """Assemble the paths into a trial record of each configuration, and log new ones."""
         if self._left():
             raise StudyError(
                 f"only {len(self.records)} of {len(self.study.training_sets)} training sets are"

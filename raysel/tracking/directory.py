@@ -29,6 +29,12 @@ RESULTS = "comparison"
 _LATER = ("stability", "permutation")
 #: Names of the files of an exported result.
 EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "manifest.json")
+#: Version of the format of a comparison's list of members.
+SCHEMA = 1
+#: Most letters of a label; the configuration allows fewer.
+_LONGEST_LABEL = 100
+#: Seconds since the epoch at the end of the year 9999.
+_LAST_TIME = 253402300799.0
 
 
 class Entry:
@@ -186,14 +192,6 @@ def newest_study(below: Path) -> Path:
             " study first."
         )
     return max(journals, key=lambda path: (path.stat().st_mtime, str(path))).parent
-
-
-SCHEMA = 1
-
-#: Most letters of a label; the configuration allows fewer.
-_LONGEST_LABEL = 100
-#: Seconds since the epoch at the end of the year 9999.
-_LAST_TIME = 253402300799.0
 
 
 @dataclass(frozen=True)

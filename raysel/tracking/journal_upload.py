@@ -289,9 +289,7 @@ def _telling(directories: Sequence[StudyDirectory], say: Callable[[str], object]
 
 
 def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool]]:
-    """Yield records as they are written, and whether each is the last end, until that or the end
-    of the driver.
-    """
+    """Yield records as they are written, and whether each is the last end."""
     offset, number, reader = 0, 0, RecordReader(journal, checked=True)
     while True:
         watched = driver is not None and is_alive(driver)

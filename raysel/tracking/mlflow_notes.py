@@ -35,6 +35,14 @@ _KEY_LENGTH = 12
 _WIDTH = 140
 #: Number of curves by the number of features that are shown beside the curve of the chosen one.
 _MOST_CURVES = 6
+#: Key of the shared view of all studies of an experiment.
+ALL_STUDIES = "studies"
+#: Tag in which MLflow keeps the description of an experiment or a run.
+NOTE = "mlflow.note.content"
+#: Tag of an experiment with the hash of raysel's description, which tells it from one that a person
+#: has written, and the time that it is of; MLflow's list of experiments hides the tags that begin
+#: like its own.
+_OWN_NOTE = "mlflow.raysel.note"
 
 
 def view_key(study: StudyRecord) -> str:
@@ -51,10 +59,6 @@ def _view_tag(key: str, view: Mapping[str, Any]) -> tuple[str, str]:
     text = json.dumps(view, separators=(",", ":"), sort_keys=True)
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
     return f"{_PREFIX}{key}", _COMPRESSED + packed
-
-
-#: Key of the shared view of all studies of an experiment.
-ALL_STUDIES = "studies"
 
 
 def all_studies_tag() -> tuple[str, str]:
@@ -180,14 +184,6 @@ def _line(metric: str, section: str) -> dict[str, Any]:
         "useGlobalXaxisKey": True,
         "useGlobalLineSmoothing": True,
     }
-
-
-#: Tag in which MLflow keeps the description of an experiment or a run.
-NOTE = "mlflow.note.content"
-#: Tag of an experiment with the hash of raysel's description, which tells it from one that a person
-#: has written, and the time that it is of; MLflow's list of experiments hides the tags that begin
-#: like its own.
-_OWN_NOTE = "mlflow.raysel.note"
 
 
 def note_tags(note: str, time: float, tags: Mapping[str, str]) -> dict[str, str]:

@@ -25,6 +25,104 @@ VERSION = "alembic_version"
 _ROWS = {"workspaces": "name <> 'default'"}
 #: Seconds without a change after which no other program, e.g. `mlflow ui`, is making the store.
 _QUIET_SECONDS = 5.0
+_OF_SERVER = (
+    "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, or give"
+    " them in tracking.uri"
+)
+_OF_DATABASE = "set PGUSER and PGPASSWORD, or write them to ~/.pgpass, or give them in tracking.uri"
+_LONGEST = 300
+_STATUS = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error responses")
+_ANEW = "move it away and upload each study again (python -m raysel.tune --replay DIR)"
+_UPGRADE = "run `mlflow db upgrade` on a copy and put that in its place"
+_LOCKED = "database is locked"
+_OTHER_TABLES = (
+    r"(table|index) \S+ already exists|duplicate column|no such (table|column|index)|out-of-date"
+)
+#: Version of the tables in MLflow's and Alembic's errors.
+_FOUND = re.compile(r"found version (\w+)|locate revision identified by '(\w+)'")
+_MOVED = "SQLITE_READONLY_DBMOVED"
+#: Text of an error of our own.
+STORE_LOST = "the file of the store was deleted or replaced"
+_ELSEWHERE = "put it back, or use another experiment (--replay DIR --set tracking.experiment=NAME)"
+_AGAIN = "upload the study again (python -m raysel.tune --replay DIR)"
+#: Patterns in the text of an error and what they mean, with the remedy.
+_MEANINGS: Sequence[tuple[str, str]] = (
+    (
+        (
+            "password authentication failed|no password supplied|Access denied for"
+            " user|authentication failed for user"
+        ),
+        f"refused the user or the password; {_OF_DATABASE}",
+    ),
+    (_LOCKED, "is locked by another program that writes to it; wait until that has ended"),
+    (
+        _OTHER_TABLES,
+        (
+            "has other tables than this version of MLflow, may hold runs and is left as it is;"
+            f" {_UPGRADE}, or {_ANEW}"
+        ),
+    ),
+    (
+        r"experiment \S+ (was deleted|must be in the 'active' state)|No Experiment with id=",
+        f"has no longer the experiment, which was deleted while the study ran; {_AGAIN}",
+    ),
+    (
+        r"run \S+ (was deleted|must be in the 'active' state)|Run with id=\S+ not found",
+        f"has no longer a run of the study, which was deleted while it ran; {_AGAIN}",
+    ),
+    (
+        r"keeps files in .* \(experiment .*\)",
+        (
+            "was moved: the folder of its experiment's files is gone and is not made anew;"
+            f" {_ELSEWHERE}"
+        ),
+    ),
+    (
+        f"{_MOVED}|{STORE_LOST}",
+        f"was deleted, moved or replaced while the study ran; put it back, or {_AGAIN}",
+    ),
+    (
+        "readonly database|Read-only file system",
+        f"cannot be written, as it or its folder is read-only; change that, and {_AGAIN}",
+    ),
+    (
+        "file is not a database|disk image is malformed",
+        f"is damaged, or no database; restore it from a copy, or {_ANEW}",
+    ),
+    (
+        "No space left on device|disk is full",
+        "has no room left on its disk; make room, and upload the study again",
+    ),
+    (
+        "not in a valid JSON format",
+        "gave an answer that is not MLflow's; check that tracking.uri names an MLflow server",
+    ),
+    ("[Tt]imed out|TimeoutError", "did not answer in time"),
+    ("Connection refused", "cannot be reached: Connection refused; check that it runs"),
+    (
+        (
+            "Failed to resolve|Name or service not known|could not translate host name|nodename nor"
+            " servname"
+        ),
+        "cannot be reached: Connection failed, because the name of the host is not known",
+    ),
+    (
+        "CERTIFICATE_VERIFY_FAILED|SSLError",
+        "has no certificate that this machine trusts; set MLFLOW_TRACKING_SERVER_CERT_PATH",
+    ),
+    (
+        "IncompleteRead|LineTooLong|HTTPException|got more than|InvalidChunkLength|BadStatusLine",
+        "gave an answer that is damaged; check that tracking.uri names an MLflow server",
+    ),
+    (
+        "Connection aborted|ConnectionReset|RemoteDisconnected|closed the connection",
+        "closed the Connection without an answer",
+    ),
+    (
+        "NewConnectionError|ConnectionError|could not connect|connection to server",
+        "cannot be reached: Connection failed",
+    ),
+)
 
 
 def store_file(uri: str) -> Path | None:
@@ -144,7 +242,7 @@ def other_version(store: Path) -> str:
     except sqlite3.Error:  # new, in use or no store of MLflow: the upload says more
         return ""
     if _is_later(version):
-        return _of_later()
+        return _later_version()
     if not _is_earlier(version) or _is_half_made(store):
         return ""
     return (
@@ -153,7 +251,7 @@ def other_version(store: Path) -> str:
     )
 
 
-def _of_later() -> str:
+def _later_version() -> str:
     here = _installed().version
     return (
         f"was made by a later version of MLflow than {here}, which is installed: install that"
@@ -199,106 +297,6 @@ def _has_content(store: Path) -> bool:
     return store.exists() and store.stat().st_size > 0
 
 
-_OF_SERVER = (
-    "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, or give"
-    " them in tracking.uri"
-)
-_OF_DATABASE = "set PGUSER and PGPASSWORD, or write them to ~/.pgpass, or give them in tracking.uri"
-_LONGEST = 300
-_STATUS = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error responses")
-_ANEW = "move it away and upload each study again (python -m raysel.tune --replay DIR)"
-_UPGRADE = "run `mlflow db upgrade` on a copy and put that in its place"
-_LOCKED = "database is locked"
-_OTHER_TABLES = (
-    r"(table|index) \S+ already exists|duplicate column|no such (table|column|index)|out-of-date"
-)
-#: Version of the tables in MLflow's and Alembic's errors.
-_FOUND = re.compile(r"found version (\w+)|locate revision identified by '(\w+)'")
-_MOVED = "SQLITE_READONLY_DBMOVED"
-#: Text of an error of our own.
-STORE_LOST = "the file of the store was deleted or replaced"
-_ELSEWHERE = "put it back, or use another experiment (--replay DIR --set tracking.experiment=NAME)"
-_AGAIN = "upload the study again (python -m raysel.tune --replay DIR)"
-#: Patterns in the text of an error and what they mean, with the remedy.
-_MEANINGS: Sequence[tuple[str, str]] = (
-    (
-        (
-            "password authentication failed|no password supplied|Access denied for"
-            " user|authentication failed for user"
-        ),
-        f"refused the user or the password; {_OF_DATABASE}",
-    ),
-    (_LOCKED, "is locked by another program that writes to it; wait until that has ended"),
-    (
-        _OTHER_TABLES,
-        (
-            "has other tables than this version of MLflow, may hold runs and is left as it is;"
-            f" {_UPGRADE}, or {_ANEW}"
-        ),
-    ),
-    (
-        r"experiment \S+ (was deleted|must be in the 'active' state)|No Experiment with id=",
-        f"has no longer the experiment, which was deleted while the study ran; {_AGAIN}",
-    ),
-    (
-        r"run \S+ (was deleted|must be in the 'active' state)|Run with id=\S+ not found",
-        f"has no longer a run of the study, which was deleted while it ran; {_AGAIN}",
-    ),
-    (
-        r"keeps files in .* \(experiment .*\)",
-        (
-            "was moved: the folder of its experiment's files is gone and is not made anew;"
-            f" {_ELSEWHERE}"
-        ),
-    ),
-    (
-        f"{_MOVED}|{STORE_LOST}",
-        f"was deleted, moved or replaced while the study ran; put it back, or {_AGAIN}",
-    ),
-    (
-        "readonly database|Read-only file system",
-        f"cannot be written, as it or its folder is read-only; change that, and {_AGAIN}",
-    ),
-    (
-        "file is not a database|disk image is malformed",
-        f"is damaged, or no database; restore it from a copy, or {_ANEW}",
-    ),
-    (
-        "No space left on device|disk is full",
-        "has no room left on its disk; make room, and upload the study again",
-    ),
-    (
-        "not in a valid JSON format",
-        "gave an answer that is not MLflow's; check that tracking.uri names an MLflow server",
-    ),
-    ("[Tt]imed out|TimeoutError", "did not answer in time"),
-    ("Connection refused", "cannot be reached: Connection refused; check that it runs"),
-    (
-        (
-            "Failed to resolve|Name or service not known|could not translate host name|nodename nor"
-            " servname"
-        ),
-        "cannot be reached: Connection failed, because the name of the host is not known",
-    ),
-    (
-        "CERTIFICATE_VERIFY_FAILED|SSLError",
-        "has no certificate that this machine trusts; set MLFLOW_TRACKING_SERVER_CERT_PATH",
-    ),
-    (
-        "IncompleteRead|LineTooLong|HTTPException|got more than|InvalidChunkLength|BadStatusLine",
-        "gave an answer that is damaged; check that tracking.uri names an MLflow server",
-    ),
-    (
-        "Connection aborted|ConnectionReset|RemoteDisconnected|closed the connection",
-        "closed the Connection without an answer",
-    ),
-    (
-        "NewConnectionError|ConnectionError|could not connect|connection to server",
-        "cannot be reached: Connection failed",
-    ),
-)
-
-
 def failure_sentence(error: Exception, uri: str) -> str:
     """Return what MLflow answered and what to do about it, without credentials."""
     of_sqlite = getattr(error, "orig", error)  # as SQLAlchemy keeps it
@@ -306,11 +304,11 @@ def failure_sentence(error: Exception, uri: str) -> str:
     place = f"MLflow at {bare_uri(uri)}"
     groups = itertools.chain.from_iterable(match.groups() for match in _STATUS.finditer(text))
     if status := next(filter(None, groups), ""):
-        return f"{place} answered {_of_status(status, text)}"
+        return f"{place} answered {_status_sentence(status, text)}"
     if _is_being_made(text, uri):
         return f"{place} was being made by another program, e.g. an MLflow server; {_AGAIN}"
     if (found := _FOUND.search(text)) and _is_later(found[1] or found[2]):
-        return f"{place} {_of_later()}, or use another store (--set tracking.uri=URI)"
+        return f"{place} {_later_version()}, or use another store (--set tracking.uri=URI)"
     for pattern, meaning in _MEANINGS:
         if re.search(pattern, text):
             return f"{place} {meaning}"
@@ -330,7 +328,7 @@ def is_locked(error: Exception, uri: str) -> bool:
     return _LOCKED in str(error) or _is_being_made(str(error), uri)
 
 
-def _of_status(status: str, text: str) -> str:
+def _status_sentence(status: str, text: str) -> str:
     if status == "401":
         return f"401: the user name and password, or the token, are missing or wrong; {_OF_SERVER}"
     if status == "403" and "Host header" in text:

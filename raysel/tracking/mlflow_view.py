@@ -19,6 +19,13 @@ from raysel.tracking.records import EndRecord, StudyRecord
 #: Asks for the pages for training runs; MLflow opens those for language models, on which they are
 #: missing, by default.
 _PAGES = "workflowType=machine_learning"
+#: Metric of the mean test score, whatever it is: studies that are compared have it in one column.
+TEST_SCORE = "test_score"
+#: Tag of a study whose remarks question its score, and what it says.
+DOUBT, DOUBTED = "raysel.doubt", "in doubt: see the remarks"
+#: Ratio of the largest to the smallest value of a searched parameter from which its logarithm is
+#: logged too.
+_WIDE = 100.0
 
 
 def runs_page(experiment_id: str, view: str = "", *, charts: bool = False) -> str:
@@ -35,16 +42,6 @@ def run_page(experiment_id: str, run_id: str, artifact: str = "") -> str:
     """Return the address of a run, or of one of its artifacts."""
     shown = f"/artifacts/{artifact}" if artifact else ""
     return f"/#/experiments/{experiment_id}/runs/{run_id}{shown}?{_PAGES}"
-
-
-#: Metric of the mean test score, whatever it is: studies that are compared have it in one column.
-TEST_SCORE = "test_score"
-#: Tag of a study whose remarks question its score, and what it says.
-DOUBT, DOUBTED = "raysel.doubt", "in doubt: see the remarks"
-
-#: Ratio of the largest to the smallest value of a searched parameter from which its logarithm is
-#: logged too.
-_WIDE = 100.0
 
 
 @dataclass(frozen=True)
@@ -72,8 +69,7 @@ def study_params(study: StudyRecord) -> dict[str, Any]:
 
 
 def log_axes(study: StudyRecord) -> dict[str, str]:
-    """Return the searched parameters whose values span two powers of ten or more, each with the
-    name of its logarithm.
+    """Return the names of the logarithms of searched parameters that span 100 and more.
 
     MLflow's parallel coordinates have linear axes only, on which such values fall together.
     """

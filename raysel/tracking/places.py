@@ -23,7 +23,7 @@ from raysel.core.credentials import (
     changed_variables,
     keep_credentials,
     lacks_credentials,
-    user_of,
+    split_user,
     with_credentials,
 )
 from raysel.core.errors import ConfigError
@@ -62,6 +62,14 @@ _ELSEWHERE: dict[str, tuple[tuple[str, ...], str, str]] = {
     ),
 }
 _ELSEWHERE["https"] = _ELSEWHERE["http"]
+#: Keys of a data set and of a task that name files.
+_OF_FILES = ("path", "labels", "mask", "background")
+#: Folders above a study in which its store is looked for, after both were moved.
+_MOST_ABOVE = 3
+#: Most places that are noted; the oldest are forgotten.
+_MOST = 1000
+#: Parameters of a URI that decide which server is asked; others may be credentials.
+_OF_SERVER = ("endpoint_override", "scheme")
 
 
 def absolute_uri(uri: str) -> str:
@@ -138,7 +146,7 @@ def connection(uri: str) -> tuple[str, dict[str, str | None]]:
     given = os.environ.get("MLFLOW_TRACKING_URI", "")
     if full == bare_uri(uri) == bare_uri(given):
         full = given
-    if not full.lower().startswith(("http://", "https://")) or (user := user_of(full)) is None:
+    if not full.lower().startswith(("http://", "https://")) or (user := split_user(full)) is None:
         return full, {}
     name, password = user
     if name and password:
@@ -162,16 +170,6 @@ def missing_credentials(uri: str) -> str:
         f" {variables}, or give a configuration whose tracking.uri holds them; else the study runs,"
         " and its runs are uploaded later"
     )
-
-
-#: Keys of a data set and of a task that name files.
-_OF_FILES = ("path", "labels", "mask", "background")
-#: Folders above a study in which its store is looked for, after both were moved.
-_MOST_ABOVE = 3
-#: Most places that are noted; the oldest are forgotten.
-_MOST = 1000
-#: Parameters of a URI that decide which server is asked; others may be credentials.
-_OF_SERVER = ("endpoint_override", "scheme")
 
 
 def own_store() -> str:

@@ -32,6 +32,23 @@ SCHEMA = 3
 
 #: Fields of a study's record that can name URIs.
 _WITH_URIS = ("uri", "config", "data_files")
+#: Name of a fold, after which files are named.
+_FOLD = re.compile(r"[A-Za-z0-9_-]{1,100}")
+#: Id of a study, by which its runs are found in MLflow.
+_ID = re.compile(r"[\w-]{1,100}")
+#: Seconds since the epoch at the end of the year 9999.
+_LAST_TIME = 253402300799.0
+#: Keys that every configuration in a journal has.
+_KEYS = (
+    "seed",
+    *("dataset.scaling", "solver.name", "cv.outer", "search.method", "search.synchronous"),
+    *(
+        "evaluation.estimator",
+        "evaluation.metric",
+        "evaluation.n_neighbors",
+        "evaluation.n_features",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -225,23 +242,6 @@ def record_from_line(line: Mapping[str, Any]) -> Record | None:
     return instance_of(record_class, line)
 
 
-#: Name of a fold, after which files are named.
-_FOLD = re.compile(r"[A-Za-z0-9_-]{1,100}")
-#: Id of a study, by which its runs are found in MLflow.
-_ID = re.compile(r"[\w-]{1,100}")
-#: Seconds since the epoch at the end of the year 9999.
-_LAST_TIME = 253402300799.0
-#: Keys that every configuration in a journal has.
-_KEYS = (
-    "seed",
-    *("dataset.scaling", "solver.name", "cv.outer", "search.method", "search.synchronous"),
-    *(
-        "evaluation.estimator",
-        "evaluation.metric",
-        "evaluation.n_neighbors",
-        "evaluation.n_features",
-    ),
-)
 _STATUSES = {
     TrialRecord: ("finished", "null", "stopped", "failed"),
     PathRecord: ("finished", "stopped", "failed"),

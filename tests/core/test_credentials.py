@@ -32,8 +32,8 @@ from raysel.core.credentials import (
     keep_all_credentials,
     keep_credentials,
     lacks_credentials,
+    split_user,
     to_pipe,
-    user_of,
     with_credentials,
     without_credentials,
 )
@@ -150,7 +150,7 @@ def test_what_stays_is_what_libraries_take_for_the_place(uri):
     assert after.username is None
     assert after.password is None
     if before.username:
-        assert user_of(uri) == (before.username, str(before.password or ""))
+        assert split_user(uri) == (before.username, str(before.password or ""))
 
 
 @given(

@@ -1,3 +1,1 @@
-"""Files and folders at URIs: data sets that are fetched, and results that are copied while a
-study runs.
-"""
+"""Files and folders at URIs: data that are fetched, results that are copied while a study runs."""

@@ -95,9 +95,7 @@ class Location:
         return fs.LocalFileSystem()
 
     def _region(self, options: dict[str, str]) -> str | None:
-        """Region of the bucket: as named, or that of the environment, or asked for; None lets
-        the client choose.
-        """
+        """Return the region of the bucket: named, of the environment, or asked for; else None."""
         from pyarrow import fs  # noqa: PLC0415
 
         named = (

@@ -1,5 +1,4 @@
-"""Copy of a folder to a URI while the folder changes, and the markers by which one driver at a time
-writes there.
+"""Copy of a changing folder to a URI, and markers by which one driver at a time writes there.
 
 Object stores have no locks, so this is best effort: each driver writes a marker of its own, looks
 whether there are others, and renews its own while it runs. Ages are differences of two times by the
@@ -24,10 +23,10 @@ from raysel.core.errors import DirectoryError
 from raysel.core.files import instance_of, parse_json
 from raysel.core.storage.location import FileSystem, Location
 from raysel.core.storage.transfer import (
-    entry_of,
+    find_kind,
     hidden_entries,
     is_hidden,
-    kind_of,
+    read_entry,
     reason,
     remove,
     upload,
@@ -38,6 +37,10 @@ from raysel.core.storage.transfer import (
 MARKERS = ".raysel-running"
 #: Seconds between two renewals of a marker, and those after which its driver counts as dead.
 RENEWAL, DEAD_AFTER = 10.0, 60.0
+#: Seconds between two copies; a copy that takes long is followed by a wait of ten times as long.
+INTERVAL, _SHARE = 5.0, 10.0
+#: Seconds for which the last copy is tried again while the store fails, and between two attempts.
+PATIENCE, _AGAIN = 60.0, 5.0
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,11 @@ class _Driver:
     @classmethod
     def current(cls) -> _Driver:
         """Return this process."""
-        return cls(socket.gethostname(), os.getpid(), _machine(), _start_of(os.getpid()))
+        return cls(socket.gethostname(), os.getpid(), _machine(), _read_start(os.getpid()))
 
     def is_dead(self) -> bool:
         """Return whether the process ran on this machine and has ended."""
-        return self.machine == _machine() and _start_of(self.pid) != self.start
+        return self.machine == _machine() and _read_start(self.pid) != self.start
 
 
 class Claim:
@@ -85,16 +88,14 @@ class Claim:
         """Renew the marker if it is time to."""
         if time.monotonic() - self._renewed < RENEWAL:
             return True
-        if kind_of(self.store, self.folder.child(f"{MARKERS}/{self._name}")) != "file":
+        if find_kind(self.store, self.folder.child(f"{MARKERS}/{self._name}")) != "file":
             return False
         self._write()
         self._renewed = time.monotonic()
         return True
 
     def release(self) -> None:
-        """Remove the marker, and the folder of markers if it is empty; a store that fails is
-        left as it is.
-        """
+        """Remove the marker and the empty folder of markers, as far as the store lets."""
         with suppress(OSError):
             remove(self.store, self.folder.child(f"{MARKERS}/{self._name}"))
             if not hidden_entries(self.store, self.folder.child(MARKERS)):
@@ -110,7 +111,7 @@ class Claim:
 
     def _refuse_others(self) -> None:
         markers = self.folder.child(MARKERS)
-        now = entry_of(self.store, markers.child(self._name)).changed
+        now = read_entry(self.store, markers.child(self._name)).changed
         for entry in hidden_entries(self.store, markers):
             if entry.name == self._name:
                 continue
@@ -134,16 +135,14 @@ class Claim:
 
 
 def _machine() -> str:
-    """Name of this machine since it was started, and of the processes that are seen here; empty
-    if unknown.
-    """
+    """Return the name of this machine since its start, and of its processes; or empty."""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
     return f"{socket.gethostname()} {uuid.uuid4()}"
 
 
-def _start_of(pid: int) -> str:
+def _read_start(pid: int) -> str:
     """Time at which a process started, in clock ticks; empty if there is none."""
     with suppress(OSError, IndexError):
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
@@ -151,11 +150,6 @@ def _start_of(pid: int) -> str:
         return "" if fields[0] == "Z" else fields[19]
     return ""
 
-
-#: Seconds between two copies; a copy that takes long is followed by a wait of ten times as long.
-INTERVAL, _SHARE = 5.0, 10.0
-#: Seconds for which the last copy is tried again while the store fails, and between two attempts.
-PATIENCE, _AGAIN = 60.0, 5.0
 
 #: Size and time of a file.
 _State = tuple[int, int]

@@ -1,6 +1,4 @@
-"""Files of a store: listed, copied, removed, why that failed, and copies of data files kept
-until they change.
-"""
+"""Files of a store: listed, copied, removed; copies of data that are kept until they change."""
 
 from __future__ import annotations
 
@@ -52,9 +50,7 @@ _OTHER_REGION = re.compile(
 
 
 def reason(error: Exception, location: Location) -> str:
-    """Return why a file or folder could not be read or written, and what to do, without
-    credentials.
-    """
+    """Return why a file or folder could not be read or written, and what to do."""
     text = str(error)
     if _NO_CREDENTIALS.search(text):
         return f"no credentials were found; {_CREDENTIALS[location.scheme]}"
@@ -110,7 +106,7 @@ class Entry:
     changed: float
 
 
-def kind_of(store: FileSystem, location: Location) -> str:
+def find_kind(store: FileSystem, location: Location) -> str:
     """Return whether a location is a "file", a "folder", or "nothing"."""
     from pyarrow import fs  # noqa: PLC0415
 
@@ -118,7 +114,7 @@ def kind_of(store: FileSystem, location: Location) -> str:
     return {fs.FileType.File: "file", fs.FileType.Directory: "folder"}.get(kind, "nothing")
 
 
-def entry_of(store: FileSystem, location: Location) -> Entry:
+def read_entry(store: FileSystem, location: Location) -> Entry:
     """Return name, size and time of a file."""
     return _entry(store.get_file_info(location.path), location.name)
 
@@ -137,13 +133,11 @@ def hidden_entries(store: FileSystem, folder: Location) -> list[Entry]:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a part of a relative path starts with a dot, as those of locks and
-    temporary files.
-    """
+    """Return whether a part of a relative path starts with a dot."""
     return any(part.startswith(".") for part in name.split("/") if part != "..")
 
 
-def version_of(store: FileSystem, location: Location, files: list[Entry]) -> str:
+def read_version(store: FileSystem, location: Location, files: list[Entry]) -> str:
     """Return a text that changes whenever a file or folder changes."""
     digest = hashlib.sha256()
     for entry in files:
@@ -196,7 +190,7 @@ def upload(store: FileSystem, content: bytes | Path, folder: Location, name: str
 
 def remove(store: FileSystem, location: Location) -> None:
     """Remove a file; nothing is done if there is none."""
-    if kind_of(store, location) == "file":
+    if find_kind(store, location) == "file":
         store.delete_file(location.path)
 
 
@@ -239,17 +233,14 @@ def _refuse_outside(folder: Location, name: str) -> None:
 
 
 def cache_folder() -> Path:
-    """Return the folder of fetched data: ``$RAYSEL_CACHE``, else ``$XDG_CACHE_HOME/raysel``, else
-    ``~/.cache/raysel``.
-    """
+    """Return the folder of fetched data: ``$RAYSEL_CACHE``, or one in the user's cache."""
     if folder := os.environ.get("RAYSEL_CACHE"):
         return Path(folder).expanduser().absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "raysel"
 
 
 def fetch_data(uri: str, *, folder: bool = False) -> Path:
-    """Copy a data file or folder at a URI to this machine, unless the copy of an earlier call is
-    still current.
+    """Copy data at a URI to this machine, unless an earlier copy is still current.
 
     The copy lies below `cache_folder`, readable for its owner only. Its name has the object's size,
     time and ETag in it; one that is no longer current is removed when the new one is whole.
@@ -262,7 +253,7 @@ def fetch_data(uri: str, *, folder: bool = False) -> Path:
         store = location.open()
         files, is_folder = _files(store, location, folder)
         versions = cache_folder() / "data" / hashlib.sha256(str(location).encode()).hexdigest()[:16]
-        copy = versions / version_of(store, location, files) / location.name
+        copy = versions / read_version(store, location, files) / location.name
         if not copy.exists():
             _fetch(store, location, files, copy, is_folder)
             for other in versions.iterdir():
@@ -273,9 +264,9 @@ def fetch_data(uri: str, *, folder: bool = False) -> Path:
 
 def _files(store: FileSystem, location: Location, folder: bool) -> tuple[list[Entry], bool]:
     """Files at a location, and whether it is a folder."""
-    kind = kind_of(store, location)
+    kind = find_kind(store, location)
     if kind == "file":
-        return [entry_of(store, location)], False
+        return [read_entry(store, location)], False
     if kind == "folder" and folder:
         return entries(store, location), True
     if kind == "folder":
@@ -284,7 +275,7 @@ def _files(store: FileSystem, location: Location, folder: bool) -> tuple[list[En
         )
     if (
         location.scheme != "file"
-        and kind_of(store, Location(location.scheme, location.bucket)) == "nothing"
+        and find_kind(store, Location(location.scheme, location.bucket)) == "nothing"
     ):
         raise DataError(
             f"{location} cannot be read: there is no bucket {location.bucket}; check the name."

@@ -1,6 +1,4 @@
-"""Folders at URIs as local folders: the one way by which commands and functions open, write and
-run studies there.
-"""
+"""Folders at URIs as local folders: the one way to open, write and run studies there."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ _PLACES: dict[Path, Location] = {}
 
 
 def shown_place(path: str | Path) -> str:
-    """Return the URI of a file or folder that is, or is in, a working copy; else the path
-    itself.
-    """
+    """Return the URI of what is in a working copy; else the path itself."""
     if uri := as_uri(path):
         return str(parse_location(uri))
     for local, location in _PLACES.items():

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
-from raysel.config.preparation import SHORT_NAMES, name_of
+from raysel.config.preparation import SHORT_NAMES, step_name
 from raysel.core.arrays import IntArray
 from raysel.core.errors import ConfigError, suggestion
 from raysel.core.plugins import import_dotted
@@ -43,7 +43,7 @@ def make_preparation(
     chooser = _Chooser(feature_names, layout, categories, steps, confounds)
     made = []
     for number, step in enumerate(steps, start=1):
-        name = name_of(step)
+        name = step_name(step)
         try:
             features = chooser.chosen(step)
             if name == "residualise":
@@ -101,7 +101,7 @@ class _Chooser:
 
     def chosen(self, step: Mapping[str, Any]) -> IntArray:
         """Features that a step is for, by its ``columns`` or those of the kind that it is for."""
-        name, columns = name_of(step), step.get("columns")
+        name, columns = step_name(step), step.get("columns")
         everything = np.arange(len(self._names))
         numbers, texts = np.flatnonzero(~self.is_text), np.flatnonzero(self.is_text)
         if columns is None and name == "impute":

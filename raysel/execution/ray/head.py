@@ -25,6 +25,35 @@ from raysel.core.printing import end_process
 
 #: Variable by which a process, and a cluster, demands tokens ("token") or none ("disabled").
 MODE = "RAY_AUTH_MODE"
+#: Seconds after which a cluster counts as not answering; Ray's import alone takes half a minute on
+#: a busy machine.
+_PATIENCE = 90.0
+_SCRIPT = (
+    "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR');"
+    " print('joined')\nray.shutdown()"
+)
+#: Text of Ray's output that tells why it will not join, as regular expression, by the reason.
+_REASONS = {
+    "token": re.compile(
+        "Unauthenticated|InvalidAuthToken|AuthenticationError|no authentication token"
+    ),
+    "versions": re.compile("Version mismatch"),
+    "no cluster": re.compile(
+        "Failed to connect to GCS|Could not find any running Ray instance|RPC error"
+    ),
+    "no node": re.compile(
+        "Failed to connect to socket|Can't find a .node_ip_address|No node info found"
+    ),
+}
+#: Reasons after which the rest of the output tells nothing more.
+_CERTAIN = ("token", "no cluster", "no node")
+_ENTRY = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
+#: Seconds without an answer after which the head node counts as lost.
+LIMIT = 45.0
+#: Seconds between two questions, and for an answer.
+_PERIOD, _TIMEOUT = 1.0, 2.0
+#: Seconds for the study to end by itself before its process is ended.
+_GRACE = 15.0
 
 
 def demands_token() -> bool:
@@ -82,31 +111,6 @@ def _make(path: Path) -> None:
             path.hardlink_to(part)
     finally:
         part.unlink(missing_ok=True)
-
-
-#: Seconds after which a cluster counts as not answering; Ray's import alone takes half a minute on
-#: a busy machine.
-_PATIENCE = 90.0
-_SCRIPT = (
-    "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR');"
-    " print('joined')\nray.shutdown()"
-)
-#: Text of Ray's output that tells why it will not join, as regular expression, by the reason.
-_REASONS = {
-    "token": re.compile(
-        "Unauthenticated|InvalidAuthToken|AuthenticationError|no authentication token"
-    ),
-    "versions": re.compile("Version mismatch"),
-    "no cluster": re.compile(
-        "Failed to connect to GCS|Could not find any running Ray instance|RPC error"
-    ),
-    "no node": re.compile(
-        "Failed to connect to socket|Can't find a .node_ip_address|No node info found"
-    ),
-}
-#: Reasons after which the rest of the output tells nothing more.
-_CERTAIN = ("token", "no cluster", "no node")
-_ENTRY = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
 
 
 def check_cluster(address: str, *, in_token_mode: bool = False) -> None:
@@ -197,14 +201,6 @@ def refusal(address: str, output: str) -> str:
     refused = f"address {address}: the Ray cluster cannot be joined"
     last = output.strip().rpartition("\n")[2]
     return f"{refused}: {last}." if last else f"{refused}, as it does not answer."
-
-
-#: Seconds without an answer after which the head node counts as lost.
-LIMIT = 45.0
-#: Seconds between two questions, and for an answer.
-_PERIOD, _TIMEOUT = 1.0, 2.0
-#: Seconds for the study to end by itself before its process is ended.
-_GRACE = 15.0
 
 
 class HeadWatch:

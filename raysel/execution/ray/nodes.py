@@ -19,6 +19,8 @@ from raysel.core.errors import ConfigError
 _PERIOD = 1.0
 #: Largest number of requests at once; there are more after nodes have come.
 _MOST = 100
+#: Resources that Ray adds to each node by itself, which are not shown in messages.
+_INTERNAL = ("node:", "object_store_memory", "accelerator_type:")
 
 
 class Demand:
@@ -77,10 +79,6 @@ class MemoryShortError(RayActorError):
                 " (search.resources)"
             )
         )
-
-
-#: Resources that Ray adds to each node by itself, which are not shown in messages.
-_INTERNAL = ("node:", "object_store_memory", "accelerator_type:")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from raysel.execution.batches import Batch, Batches
 from raysel.execution.executor import Recorder, last_line
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
 from raysel.execution.ray.session import token_refusal
-from raysel.execution.ray.tasks import Losses, node_in, storage_error_of
+from raysel.execution.ray.tasks import Losses, find_storage_error, node_in
 from raysel.execution.ray.versions import other_versions
 from raysel.execution.trial_plan import TrialPlan
 
@@ -87,7 +87,7 @@ class RunningBatches:
         It is at fault if it was alone in its batch and its worker ended in every attempt.
         """
         died = isinstance(error, RayActorError) and not error.actor_init_failed
-        refused = other_versions(error) or storage_error_of(error)
+        refused = other_versions(error) or find_storage_error(error)
         if died:
             refused = refused or token_refusal()
         if refused:

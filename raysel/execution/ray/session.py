@@ -126,11 +126,11 @@ def token_refusal() -> StudyError | None:
     """Return why workers end: the caller's cluster takes no token, and this process does."""
     if _is_own or not (_started_with_token or demands_token()):
         return None
-    return _refusal_of(ray.get_runtime_context().gcs_address)
+    return _find_refusal(ray.get_runtime_context().gcs_address)
 
 
 @cache
-def _refusal_of(address: str) -> StudyError | None:
+def _find_refusal(address: str) -> StudyError | None:
     try:
         check_takes_token(address)
     except ConfigError as error:

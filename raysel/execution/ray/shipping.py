@@ -121,7 +121,7 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
     for distribution in registered.values():
         sources = {
             name: source
-            for name in _modules_of(distribution)
+            for name in _find_modules(distribution)
             if (source := _source(name)) is not None
         }
         is_used = any(point.name in used for point in distribution.entry_points)
@@ -267,7 +267,7 @@ def _imports(file: Path) -> set[str]:
     return {name.partition(".")[0] for name in imported_names(tree)} - {"raysel"}
 
 
-def _modules_of(distribution: Distribution) -> set[str]:
+def _find_modules(distribution: Distribution) -> set[str]:
     """Return the top-level modules of a distribution."""
     points = [point for point in distribution.entry_points if point.group.startswith("raysel.")]
     targets = {point.module.partition(".")[0] for point in points}

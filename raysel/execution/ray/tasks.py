@@ -28,6 +28,15 @@ from raysel.execution.ray.versions import other_versions
 MAX_RETRIES = 2
 #: Words of Ray's errors before the id of the node that is lost, or where memory ran short.
 _NODE = re.compile(r"(?:its node has died\. Node Id|Memory on the node \(IP: \S+, ID): ([0-9a-f]+)")
+#: Errors of a task whose worker or node ended, rather than of what it computed.
+_ENDS = (
+    LocalRayletDiedError,
+    MemoryShortError,
+    NodeDiedError,
+    ObjectLostError,
+    TaskUnschedulableError,
+    WorkerCrashedError,
+)
 
 
 class Losses:
@@ -72,21 +81,10 @@ def node_in(error: object) -> str:
     return named[1] if named else ""
 
 
-def storage_error_of(error: object) -> StorageError | None:
+def find_storage_error(error: object) -> StorageError | None:
     """Return the error of data, disk or store for which a worker gave up; else None."""
     raised = getattr(error, "cause", None) or error
     return storage_error(raised) if isinstance(raised, Exception) else None
-
-
-#: Errors of a task whose worker or node ended, rather than of what it computed.
-_ENDS = (
-    LocalRayletDiedError,
-    MemoryShortError,
-    NodeDiedError,
-    ObjectLostError,
-    TaskUnschedulableError,
-    WorkerCrashedError,
-)
 
 
 def task_options(needs: Mapping[str, float]) -> dict[str, Any]:
@@ -137,7 +135,7 @@ class NodeTasks:
                 number, _ = self._forget(task)
                 if again:
                     waiting.appendleft(number)
-                elif refused := other_versions(error) or storage_error_of(error):
+                elif refused := other_versions(error) or find_storage_error(error):
                     raise refused from error
                 else:
                     yield number, value, error

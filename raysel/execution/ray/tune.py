@@ -34,6 +34,12 @@ from raysel.execution.trials import Rung
 from raysel.execution.trials import Trial as Trial_trainable
 from raysel.study.definition import Study
 
+#: A step ends after this many seconds, so that Tune gets a result of a long trial.
+_STEP_SECONDS = 5.0
+#: Bytes of shared folds that a worker holds and the store cannot spill then: to get one takes as
+#: long as a short fit.
+_KEPT_BYTES = 2**26
+
 
 class _NotStored:
     """Without a state: Tune pickles it to restore experiments, and open files cannot be."""
@@ -140,13 +146,6 @@ class StudyStopper(_NotStored, Stopper):
     def stop_all(self) -> bool:
         """Return whether a limit is reached."""
         return self._limits.reached()
-
-
-#: A step ends after this many seconds, so that Tune gets a result of a long trial.
-_STEP_SECONDS = 5.0
-#: Bytes of shared folds that a worker holds and the store cannot spill then: to get one takes as
-#: long as a short fit.
-_KEPT_BYTES = 2**26
 
 
 class StudyTrainable(tune.Trainable):
