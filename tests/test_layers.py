@@ -41,13 +41,13 @@ ONLY_IN = {
     "pytest": ("raysel.testing",),
     "filelock": ("raysel.tracking.locks",),
 }
-#: Private names of other libraries that are imported, and why; there are to be fewer, and no
-#: others.
+#: Private names of other libraries that are imported, for want of public ones, and what for; there
+#: are to be no others.
 PRIVATE = {
-    "sklearn.base._fit_context": "callbacks of fits, which scikit-learn's own estimators get by it",
-    "sklearn.utils._safe_indexing": "rows of whatever an estimator takes, as scikit-learn's own",
-    "sklearn.utils._param_validation.Interval": "constraints of parameters",
-    "sklearn.utils._param_validation.StrOptions": "constraints of parameters",
+    "sklearn.base._fit_context": "callbacks of fits, and the check of parameters before them",
+    "sklearn.utils._safe_indexing": "rows of whatever an estimator takes: frames, lists, sparse",
+    "sklearn.utils._param_validation.Interval": "constraints that its conformance tests read",
+    "sklearn.utils._param_validation.StrOptions": "constraints that its conformance tests read",
 }
 #: Files outside of data/ that ask for the dtype or the dimension of y, and why; there are to be
 #: fewer, and no others: a target of `raysel.data.targets` says what follows from the kind of y.
