@@ -114,7 +114,7 @@ def reference_scores(
         result.scores[CONFOUNDS] = _scored(lambda: [score_confounds(outer, evaluation.metric)])
     measure = metric(evaluation.metric)
     for name in outer.target.guesses(measure):
-        result.scores[name] = _scored(lambda: [_guess(name, part, measure) for part in parts])  # noqa: B023
+        result.scores[name] = _scored(partial(_guess, name, parts, measure))
     result.scores = {
         name: values
         for name, values in result.scores.items()
@@ -187,7 +187,7 @@ def _score_rankings(
             settings = [evaluation.settings[position] for position in best]
             if chooses_n and name != ALL_FEATURES:
                 result.positions[name] = choose_n(scores, evaluation.choose_n).position
-        result.scores[name] = _scored(lambda: _ranked(name, outer, evaluation, settings))  # noqa: B023
+        result.scores[name] = _scored(partial(_ranked, name, outer, evaluation, settings))
         if settings[0] and (n := len(result.scores[name])):
             each = settings if len(settings) == n else [*settings] * n
             result.settings[name] = [dict(setting) for setting in each]
@@ -267,9 +267,14 @@ def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
     return np.mean([np.nan_to_num(value, nan=0.0, posinf=np.inf) for value in values], axis=0)
 
 
-def _guess(name: str, split: Split, measure: Metric) -> float:
-    seed = split.random_state
-    return guess_score(name, split.y_train, split.y_test, measure=measure, random_state=seed)
+def _guess(name: str, parts: Sequence[Split], measure: Metric) -> list[float]:
+    """Scores of a guess, for each task."""
+    return [
+        guess_score(
+            name, part.y_train, part.y_test, measure=measure, random_state=part.random_state
+        )
+        for part in parts
+    ]
 
 
 def _by_task(split: Split) -> list[Split]:

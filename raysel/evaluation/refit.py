@@ -72,7 +72,8 @@ def refit_winner(
     cpu_seconds, messages = fit_solver(solver, split)
     trace, evaluation = winner.folds[split.name], settings.evaluation
     choice, inner_scores = trace.choice(evaluation.choose_n), trace.last_scores
-    assert choice is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
+    assert choice is not None  # noqa: S101 - a winner has a score
+    assert inner_scores is not None  # noqa: S101 - as above
     models = FoldModels(
         split=split,
         solver=solver,

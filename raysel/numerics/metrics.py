@@ -390,7 +390,8 @@ def _of_others(name: str, given: Any, key: str) -> Metric:
 
 def _of_scorer(name: str, scorer: Any) -> Metric:
     """Take a scorer of scikit-learn apart: its function, sign, arguments and response."""
-    function, options, sign = scorer._score_func, dict(scorer._kwargs), scorer._sign  # noqa: SLF001 - no public names
+    # There are no public names for them.
+    function, options, sign = scorer._score_func, dict(scorer._kwargs), scorer._sign  # noqa: SLF001
     responses = scorer._response_method  # noqa: SLF001
     response: Any = responses if isinstance(responses, str) else "decision_function"
     word, module = function.__name__, function.__module__
