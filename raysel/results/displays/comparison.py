@@ -106,11 +106,13 @@ class ComparisonFigure(Display):
 
     @property
     def caption(self) -> str:
-        curves = " Curves: means by the number of features." if self._has_curves else ""
-        return (
+        caption = (
             f"Test {self.metric} of the methods over {self.runs}, each run a point, with mean and"
-            f" SD, and their differences to {self.reference}.{curves}"
+            f" SD, and their differences to {self.reference}."
         )
+        if self._has_curves:
+            caption += " Curves: means by the number of features."
+        return caption
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -143,13 +145,17 @@ class ComparisonFigure(Display):
     @property
     def _heights(self) -> tuple[float, float, float]:
         """Heights below the rows, of the rows and of the curves, in inches."""
-        curves = max(_CURVES, _LABEL * len(self.members) + 0.3) if self._has_curves else 0.0
-        return 0.68 + 0.16 * max(len(self._below) - 1, 0), _ROW * len(self.members) + 0.1, curves
+        foot, rows = 0.68 + 0.16 * max(len(self._below) - 1, 0), _ROW * len(self.members) + 0.1
+        if not self._has_curves:
+            return foot, rows, 0.0
+        return foot, rows, max(_CURVES, _LABEL * len(self.members) + 0.3)
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
         foot, rows, curves = self._heights
-        return _WIDTH, foot + rows + 0.1 + (curves + _GAP if curves else 0.0)
+        if self._has_curves:
+            curves += _GAP
+        return _WIDTH, foot + rows + 0.1 + curves
 
     def frame(self) -> pd.DataFrame:
         rows = []

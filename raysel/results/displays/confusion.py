@@ -56,11 +56,13 @@ class Confusion(StudyDisplay):
     @property
     def caption(self) -> str:
         right, n = int(np.trace(self.counts)), int(self.counts.sum())
-        worst = f" Most often confused: {pairs}." if (pairs := self._most_confused()) else ""
-        return (
+        caption = (
             f"Number of test samples by true and predicted class, {_over(self.n_folds)}: {right} of"
-            f" {n} are right. The colour is the share of a true class.{worst}{self.note}"
+            f" {n} are right. The colour is the share of a true class."
         )
+        if pairs := self._most_confused():
+            caption += f" Most often confused: {pairs}."
+        return caption + self.note
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]

@@ -162,7 +162,9 @@ class _ClassCurves(StudyDisplay):
     def _curves(self) -> Sequence[tuple[str, str, FloatArray, FloatArray]]:
         curves = []
         for name, each in self.samples.items():
-            drawn = [*each, _pool(each)] if self.draws_folds else [_pool(each)]
+            drawn = [_pool(each)]
+            if self.draws_folds:
+                drawn = [*each, *drawn]
             curves += [
                 (name, one.of, *self.points(one.truth, one.score)) for one in drawn if one.has_both
             ]
@@ -255,10 +257,11 @@ class PrecisionRecallCurves(_ClassCurves):
         ax.step(x, y, where="post", **style)
 
     def draw_chance(self, ax: Axes, colours: dict[str, str]) -> None:
-        for number, (name, each) in enumerate(self.samples.items()):
+        label = "guesses"
+        for name, each in self.samples.items():
             colour = "0.55" if self.n_classes == 1 else colours[name]
-            label = None if number else "guesses"
             ax.axhline(_pool(each).truth.mean(), color=colour, label=label, **_DOTTED)
+            label = ""  # the legend has it once
 
 
 @dataclass(frozen=True, eq=False)

@@ -250,8 +250,10 @@ class ScoreMap(RankingPanel):
     def _outlined(self) -> str:
         """What the outlined cells are."""
         n, top = int(self.ranking.selected.sum()), self.ranking.n_selected
-        fewer = f", of the {top} that count as selected at most" if n < top else ""
-        return f"outlined: its {n} best features{fewer}"
+        outlined = f"outlined: its {n} best features"
+        if n < top:
+            outlined += f", of the {top} that count as selected at most"
+        return outlined
 
     @property
     def _over(self) -> str:

@@ -107,9 +107,12 @@ class RankingFigure(StudyDisplay):
         ]
         maps = [panel for panel in self.panels if isinstance(panel, ScoreMap)]
         if maps:
-            grey = f", in grey: {self.image}" if self.background is not None else ""
-            hatched = "; hatched: constant" if ranking.constant.any() else ""
-            sentences.append(f"Outlined: the best features of {ranking.source}{grey}{hatched}.")
+            marked = f"Outlined: the best features of {ranking.source}"
+            if self.background is not None:
+                marked += f", in grey: {self.image}"
+            if ranking.constant.any():
+                marked += "; hatched: constant"
+            sentences.append(f"{marked}.")
         abouts = [panel.plane.about for panel in maps]
         sentences += [about for about in dict.fromkeys(abouts) if about]
         return " ".join(sentences)

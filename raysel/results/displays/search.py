@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -188,9 +188,10 @@ class SearchSurface(StudyDisplay):
         for fold in dict.fromkeys(folds.tolist()):  # scores of different folds are not comparable
             drawn = order[(~failed & (folds == fold))[order]]
             ax.plot(x[drawn], scores[drawn], **look)
-        for i, place in enumerate(x[failed]):
-            label = None if i else "failed"
+        label = "failed"
+        for place in x[failed]:
             ax.axvline(place, color="0.6", linestyle=":", linewidth=1, label=label)
+            label = ""  # the legend has it once
         self._mark_winners(ax, x, scores)
         drawing.clean_axes(ax, "y")
         ax.set_ylabel(f"validation {self.metric}", parse_math=False)
@@ -329,7 +330,8 @@ def _scores(records: Sequence[TrialRecord], choose_n: ChooseN) -> list[float]:
     final: list[float | None] = []
     for record in records:
         for name, trace in record.folds.items():
-            (final if name == FINAL else outer).append(trace.score(choose_n))
+            fold = final if name == FINAL else outer
+            fold.append(trace.score(choose_n))
     return [score for score in outer or final if score is not None]
 
 
@@ -356,7 +358,7 @@ def shown_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
 
 def varying_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
     """Return the names of the parameters that have several values."""
-    names = dict.fromkeys(name for one in tried for name in one.params)
+    names = dict.fromkeys(chain.from_iterable(one.params for one in tried))
     return [name for name in names if len(values_of(tried, name)[0]) > 1]
 
 
@@ -390,4 +392,6 @@ def _best(tried: Sequence[TriedConfiguration]) -> TriedConfiguration:
 
 
 def _label(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, (float, np.floating)) else short(str(value), 14)
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.3g}"
+    return short(str(value), 14)

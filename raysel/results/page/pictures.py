@@ -109,5 +109,6 @@ def _page_colour(found: re.Match[str]) -> str:
     level = int(red, 16) / 255
     if level == 1.0:
         return f"{what}: var(--paper, {colour})"
-    text = f"{what}: currentColor"
-    return f"{text}; {what}-opacity: {1 - level:.3g}" if level else text
+    if not level:
+        return f"{what}: currentColor"
+    return f"{what}: currentColor; {what}-opacity: {1 - level:.3g}"

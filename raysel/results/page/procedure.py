@@ -114,7 +114,9 @@ def _budget(result: StudyResult) -> Iterator[str]:
     if result.cut:
         yield "The time budget search.time_budget ended the search before all were made."
     if (fits := result.facts.inner_fits).n_fits:
-        which = "inner fits that were not stopped" if counts["stopped"] else "inner fits"
+        which = "inner fits"
+        if counts["stopped"]:
+            which += " that were not stopped"
         yield f"{fits.n_converged} of {fits.n_fits} {which} reached the solver's tolerance."
     seconds = sum(max(record.ended - record.started, 0.0) for record in paths or result.records)
     if seconds > 0:
@@ -124,8 +126,9 @@ def _budget(result: StudyResult) -> Iterator[str]:
 def _winners_table(result: StudyResult) -> Table:
     """Return the winners of the outer folds and the final one, a row each."""
     facts, metric = result.facts, texts.spaced(result.metric)
-    caption = "The configuration that wins each outer fold"
-    caption += ", and the final model." if result.has_final else "."
+    caption = "The configuration that wins each outer fold."
+    if result.has_final:
+        caption = "The configuration that wins each outer fold, and the final model."
     if facts.has_chosen_n:
         caption += " N: number of best features chosen by the inner scores."
     numbers = texts.winner_heads(facts, "N")
