@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import packages_distributions, version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,8 @@ def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
     solver of another distribution the name and version of that distribution are hashed; if it has
     none, the source of its module.
     """
-    names = {base.__module__ for item in code for base in getattr(item, "__mro__", (item,))}
+    bases = chain.from_iterable(getattr(item, "__mro__", (item,)) for item in code)
+    names = {base.__module__ for base in bases}
     in_raysel = {name for name in names if name in _own_modules()}
     digest = hashlib.sha256()
     for name in sorted(source_modules([*_ROOTS, *in_raysel]) | set(_WIRING)):
