@@ -69,9 +69,7 @@ def source_ranking(
     by: str = FINAL,
     added: Mapping[str, FloatArray] | None = None,
 ) -> FeatureRanking:
-    """Return the ranking of the final model, of the consensus of the outer folds, or of one of
-    them.
-    """
+    """Return the ranking of the final model, of the consensus, or of an outer fold."""
     outer = [refit.fold for refit in records.outer]
     if by not in (FINAL, CONSENSUS, *outer):
         raise ConfigError(
@@ -102,9 +100,7 @@ def source_ranking(
 
 
 class NoiseLevel(NamedTuple):
-    """Stability of an F-test ranking over the outer training sets of the study with permuted
-    labels.
-    """
+    """Stability of an F-test ranking over the study's outer training sets with permuted labels."""
 
     mean: float
     lowest: float
@@ -112,9 +108,7 @@ class NoiseLevel(NamedTuple):
 
 
 def noise_level(records: StudyRecords, n: int) -> NoiseLevel | None:
-    """Stability with permuted labels at as many features as the folds select; None if it is not
-    known or undefined.
-    """
+    """Return the stability with permuted labels of as many features as the folds select."""
     noise = records.stored.noise
     if noise is None or not noise.mean:
         return None
@@ -176,19 +170,14 @@ class Agreement:
 
     @cached_property
     def overlap(self) -> RankOverlap:
-        """Rank-biased overlap of all pairs of outer folds, with 90 % of the weight on the top
-        features.
-        """
+        """Rank-biased overlap of all pairs of outer folds, the top features weighing 90 %."""
         return self.folds.overlap(self.top.n)
 
     @property
     def over(self) -> str:
         """What the stability is over."""
-        return (
-            f"{self.folds.n_folds} overlapping outer folds"
-            if self.folds.n_folds > 1
-            else "1 outer fold"
-        )
+        n_folds = self.folds.n_folds
+        return f"{n_folds} overlapping outer folds" if n_folds > 1 else "1 outer fold"
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as plain data."""

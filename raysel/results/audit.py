@@ -1,6 +1,4 @@
-"""Result of an audit: the careless and the honest score of a method, on true and on permuted
-labels.
-"""
+"""Result of an audit: careless and honest score of a method, on true and on permuted labels."""
 
 from __future__ import annotations
 
@@ -63,9 +61,7 @@ class Audit:
 
     @property
     def invented(self) -> FloatArray:
-        """Careless minus honest score on each permutation of the labels; shape
-        (n_permutations,).
-        """
+        """Careless minus honest score on each permutation of the labels; (n_permutations,)."""
         return np.subtract(self.careless_permuted, self.honest_permuted)
 
     @property
@@ -84,8 +80,7 @@ class Audit:
 
     @property
     def harms(self) -> bool | None:
-        """Whether the careless protocol scores more than the honest one on permuted labels, at the
-        level .05.
+        """Whether careless use scores more on permuted labels, at the level .05.
 
         None where fewer than two permutations cannot tell.
         """
@@ -100,16 +95,12 @@ class Audit:
 
     @property
     def chance(self) -> float | None:
-        """Score of the best guess that reads no feature, on the same outer folds; None if it is
-        not known.
-        """
+        """Score of the best guess that reads no feature, on the same folds; None if not known."""
         chance = self.study.references.get("chance")
         return None if chance is None else chance.mean
 
     def sentences(self) -> list[str]:
-        """Say what the scores are, whether careless use does harm, and what the scores cannot
-        know.
-        """
+        """Say what the scores are, whether careless use harms, and what the scores cannot know."""
         n = self.study.stored.study.n_samples
         scores = f"best of {self.n_careless} scores" if self.n_careless > 1 else "score"
         found = [

@@ -1,6 +1,4 @@
-"""Coefficients of a final model that is linear in the features, and the directions of their
-effects.
-"""
+"""Coefficients of a final model that is linear in the features, and their directions."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ class Coefficients(NamedTuple):
 
     @classmethod
     def of(cls, records: StudyRecords) -> Coefficients | None:
-        """Read the coefficients of a study's final model; None if it is not linear in the
-        features.
-        """
+        """Read the coefficients of a study's final model; None if it is not linear."""
         if not records.is_ranked or records.layout.is_multitask or not records.has_model:
             return None
         try:
@@ -47,8 +43,7 @@ class Coefficients(NamedTuple):
         return cls(values, list(map(str, classes)), of_quantities)
 
     def directions(self) -> list[str]:
-        """Return what larger values of each feature speak for: a class, or a larger or smaller
-        quantity.
+        """Return what larger values of each feature speak for: a class or a quantity.
 
         Of several rows the one with the largest coefficient counts; empty where all coefficients
         are 0.
@@ -72,9 +67,7 @@ class Coefficients(NamedTuple):
 
 
 def linear_coefficients(model: Any, n_features: int) -> tuple[FloatArray, list[Any]] | None:
-    """Find the coefficients of the method, and their classes, in a fitted pipeline of a scaler,
-    the method and more.
-    """
+    """Find the coefficients of the method, and their classes, in a fitted pipeline."""
     waiting: list[Any] = [model.steps[:2][-1][1] if hasattr(model, "steps") else model]
     while waiting:
         estimator = waiting.pop(0)

@@ -111,43 +111,29 @@ def _move_new(files: Sequence[Path], folder: Path) -> list[Path]:
 
 
 def markdown(facts: Facts) -> str:
-    """Return the winners and their scores as a table in Markdown, with the model, the stability
-    and the remarks.
-    """
+    """Return winners and scores as tables in Markdown, with model, stability and remarks."""
+    sentences = [f"{texts.capitalized(texts.headline(facts))}.", *texts.headline_notes(facts)]
+    sentences.append(texts.rule_sentence(facts.evaluation, facts.study.choose_n))
+    winners = _table(texts.winners_table(facts), -1, ("outer fold", f"test {facts.metric}"))
+    parts = [" ".join(sentences), winners]
+    if facts.by_task:
+        by_task = texts.format_each(facts.by_task)
+        parts.append(f"Test {texts.spaced(facts.metric)} by task: {by_task}.")
+    if facts.references:
+        parts.append(_table(texts.score_table(facts), 0, ("reference",)))
+    verdicts = [*texts.verdict_sentences(facts), texts.missing_references_sentence(facts)]
+    parts.append(" ".join(filter(None, verdicts)))
     curve = texts.curve_table(facts)
-    parts = [
-        " ".join(
-            [
-                f"{texts.capitalized(texts.headline(facts))}.",
-                *texts.headline_notes(facts),
-                texts.rule_sentence(facts.evaluation, facts.study.choose_n),
-            ]
-        ),
-        _table(texts.winners_table(facts), -1, ("outer fold", f"test {facts.metric}")),
-        (
-            f"Test {texts.spaced(facts.metric)} by task: {texts.format_each(facts.by_task)}."
-            if facts.by_task
-            else ""
-        ),
-        _table(texts.score_table(facts), 0, ("reference",)) if facts.references else "",
-        " ".join(
-            filter(
-                None, [*texts.verdict_sentences(facts), texts.missing_references_sentence(facts)]
-            )
-        ),
-        _table(curve) if len(curve.rows) > 1 else "",
-        texts.optimism_sentence(facts),
-        texts.interval_footnote(facts),
-        " ".join(_model(facts)),
-        "\n".join(f"- {remark}" for remark in format_remarks(facts.remarks)),
-    ]
-    return markdown_text("\n\n".join(part for part in parts if part))
+    if len(curve.rows) > 1:
+        parts.append(_table(curve))
+    parts += [texts.optimism_sentence(facts), texts.interval_footnote(facts)]
+    parts.append(" ".join(_model(facts)))
+    parts.append("\n".join(f"- {remark}" for remark in format_remarks(facts.remarks)))
+    return markdown_text("\n\n".join(filter(None, parts)))
 
 
 def told(facts: Facts) -> dict[str, Any]:
-    """Return what MLflow's pages of experiment and model say of a study beside its figures, as
-    plain data.
-    """
+    """Return what MLflow's pages say of a study beside its figures, as plain data."""
     return {
         "numbers": texts.format_numbers(facts),
         "verdict": texts.short_verdict(facts),
@@ -243,9 +229,7 @@ def _with_files(task: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, 
 
 
 def _is_listed(result: StudyResult) -> bool:
-    """Return whether the search tries a fixed list of configurations, so that a part of it can
-    be repeated.
-    """
+    """Whether the search tries a fixed list of configurations, of which a part can be repeated."""
     search = result.config["search"]
     is_listed = search["method"] in LISTED and search["method"] != PATH
     return is_listed and not search.get("early_stopping")

@@ -70,9 +70,7 @@ _EXCHANGEABLE = {
 
 @dataclass(frozen=True)
 class _Stored:
-    """Fields that the result's file holds as they are, of which earlier versions did not know
-    the last three.
-    """
+    """Fields that the file holds as they are; earlier versions did not know the last three."""
 
     metric: str
     test_mean: float
@@ -147,15 +145,11 @@ class PermutationTest:
         return self._table().to_pandas()
 
     def sentences(self) -> list[str]:
-        """Return the result as sentences: the honest score's p value, then the features', then
-        what limits them.
-        """
+        """Return the result as sentences: p value of the score, those of features, limits."""
         return [self._score_sentence(), *self._feature_sentences(), *self._remarks()]
 
     def figures(self) -> TextTable:
-        """Return the honest score beside those of permuted labels, and its p value, one row a
-        figure.
-        """
+        """Return the honest score, those of permuted labels and the p value, one row a figure."""
         p, known = self.p, FoldValues.of(self.permuted).known
         rows = [[f"test {self.metric}", f"{self.test_mean:.3f}"]]
         if known:
@@ -176,9 +170,7 @@ class PermutationTest:
         return TextTable(["figure", "value"], rows, "Permutation test")
 
     def significant(self) -> TextTable:
-        """Return the first features whose adjusted p value is small, with their p values; no row
-        if there is none.
-        """
+        """Return the first features whose adjusted p value is small, with their p values."""
         header = ["feature", "p", "adjusted p"]
         rows = [
             [
@@ -300,17 +292,14 @@ class PermutationTest:
         }
 
     def ranking_columns(self) -> dict[str, FloatArray]:
-        """Return the columns of the ranking table: ``p_value`` and ``p_value_fwer``; empty
-        without feature scores.
-        """
+        """Return the columns ``p_value`` and ``p_value_fwer`` of the ranking, if there are any."""
         return {name: self.features[name] for name in ("p_value", "p_value_fwer") if self.features}
 
 
 def read_permutation_test(
     folder: Path, feature_names: Sequence[str], current: Mapping[str, Any], *, n_rows: int
 ) -> PermutationTest | None:
-    """Read the test that `PermutationTest.write` wrote; None if there is none, or it is not of the
-    current identity.
+    """Read the test that `PermutationTest.write` wrote; None if it is of another state.
 
     Earlier versions wrote `n_rows` rows, those of confounds last.
     """

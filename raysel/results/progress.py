@@ -15,8 +15,7 @@ _LOG_EVERY_SECONDS = 15.0
 
 
 class ProgressLine:
-    """Listener that shows the progress of a study as one line, which is updated on a terminal or in
-    a notebook.
+    """Listener that shows progress as one line, updated on a terminal or in a notebook.
 
     Elsewhere, e.g. in a log file, it prints a line for each phase, and every 15 seconds one for the
     trials.

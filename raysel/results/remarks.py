@@ -304,26 +304,47 @@ def _local_optimum(n: float, shared: float, excess: float, n_starts: float = 1, 
     )
 
 
+def _no_model_file(untrusted: Sequence[str]) -> str:
+    if untrusted:
+        cannot = f"A model file cannot hold {_names(untrusted)}."
+        return f"There is no model.skops: {STORAGE_REMEDY}.\n{cannot}"
+    return (
+        "There is no model.skops: it was removed or could not be written; resume the study to write"
+        " it."
+    )
+
+
+def _no_ranking(folds: Sequence[str]) -> str:
+    who, figures = "the method gives", ""
+    if folds:
+        who, figures = "some winners give", f"\nThe winners of {_names(folds)} give none."
+    return (
+        f"There is no ranking of the features: {who} no feature scores; choose one that does."
+        f"{figures}"
+    )
+
+
+#: What lies beyond an end, and how it may score.
+_BEYOND: Final = {"largest": "larger", "smallest": "smaller"}
+_THERE: Final = {"largest": "better", "smallest": "as well"}
 #: Text of each key of a remark, as a function of its values: a sentence of at most 25 words that
 #: says what to do, and on a second line the figures that only the report has.
 SENTENCES: Final[dict[str, Callable[..., str]]] = {
     "data": "{text}".format,
     "end_of_n_features": lambda end, n, folds, n_folds: (
         f"On {len(folds)} of {n_folds} folds the {end} number of features that was tried, {n}, is"
-        f" chosen: add {'larger' if end == 'largest' else 'smaller'} ones to"
-        f" evaluation.n_features.\nIt is so on {_names(folds)};"
-        f" {'larger' if end == 'largest' else 'smaller'} numbers may score"
-        f" {'better' if end == 'largest' else 'as well'}."
+        f" chosen: add {_BEYOND[end]} ones to evaluation.n_features.\nIt is so on {_names(folds)};"
+        f" {_BEYOND[end]} numbers may score {_THERE[end]}."
     ),
     "end_of_estimator": lambda parameter, value, end, folds, n_folds: (
         f"On most of {n_folds} outer folds {parameter} = {value:g} is chosen, the {end} that the"
-        f" estimator may have: add {'smaller' if end == 'smallest' else 'larger'} ones to"
+        f" estimator may have: add {_BEYOND[end]} ones to"
         f" {'evaluation.C' if parameter == 'C' else 'evaluation.estimator'}.\nFolds:"
         f" {_each({_WHOSE.get(name, name): n for name, n in folds.items()})}."
     ),
     "end_of_space": lambda n, n_folds, parameter, value, end: (
         f"The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, the {end} value"
-        f" of solver.space.{parameter}: add {'smaller' if end == 'smallest' else 'larger'} ones,"
+        f" of solver.space.{parameter}: add {_BEYOND[end]} ones,"
         " which may score better."
     ),
     "failed_trials": lambda n, n_trials, n_partly, n_lost: (
@@ -379,19 +400,8 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
             " set cv.final to true."
         ).format
     ),
-    "no_model_file": lambda untrusted: (
-        f"There is no model.skops: {STORAGE_REMEDY}.\nA model file cannot hold {_names(untrusted)}."
-        if untrusted
-        else (
-            "There is no model.skops: it was removed or could not be written; resume the study to"
-            " write it."
-        )
-    ),
-    "no_ranking": lambda folds: (
-        "There is no ranking of the features:"
-        f" {'some winners give' if folds else 'the method gives'} no feature scores; choose one"
-        " that does." + (f"\nThe winners of {_names(folds)} give none." if folds else "")
-    ),
+    "no_model_file": _no_model_file,
+    "no_ranking": _no_ranking,
     "no_structure": (
         (
             "The winners of {n} of {n_folds} folds have {parameter} = {value:g}, which assumes no"

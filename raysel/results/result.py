@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
 
 class StudyResult:
-    """Scores, trials, ranking and model of a study, as `raysel.run_study` and
-    `raysel.open_study` return it.
+    """Scores, trials, ranking and model of a study, as `raysel.run_study` returns it.
 
     Attributes
     ----------
@@ -95,9 +94,7 @@ class StudyResult:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the study has no directory, as that of a `raysel.NestedSearch` without
-        ``path``.
-        """
+        """Whether the study has no directory, as of a `raysel.NestedSearch` without ``path``."""
         return self.recorded.in_memory
 
     @property
@@ -112,8 +109,7 @@ class StudyResult:
 
     @property
     def status(self) -> str:
-        """State of the study when it was opened: ``finished``, ``failed``, ``interrupted``,
-        ``running`` or ``killed``.
+        """``finished``, ``failed``, ``interrupted``, ``running`` or ``killed``, when it was opened.
 
         A study without a recorded end is ``running`` if a process holds the lock of its directory,
         else ``killed``.
@@ -147,9 +143,7 @@ class StudyResult:
 
     @property
     def tracking(self) -> Mapping[str, Any]:
-        """State of the upload to MLflow: ``complete``, ``error``, ``logged``, ``experiment_id``,
-        ``study_run_id``.
-        """
+        """Upload to MLflow: ``complete``, ``error``, ``logged`` and ids of experiment and run."""
         return tracking_status(self.directory)
 
     # --- trials and winners -----------------------------------------------------------------
@@ -171,8 +165,7 @@ class StudyResult:
 
     @property
     def refits(self) -> list[RefitRecord]:
-        """Refits of the winners in the order of the outer folds, the final one last if there is
-        one.
+        """Refits of the winners in the order of the outer folds, the final one last.
 
         Raises
         ------
@@ -206,22 +199,17 @@ class StudyResult:
 
     @property
     def n_features(self) -> dict[str, int]:
-        """Number of best features that the inner scores choose, by fold; empty for the
-        classifier ``native``.
-        """
+        """Number of best features that the inner scores choose, by fold; empty for ``native``."""
         return self.recorded.n_features
 
     @property
     def classes(self) -> Sequence[str]:
-        """Names of the classes, those of all tasks, or of the labels; empty if an earlier
-        version ran the study.
-        """
+        """Names of the classes, those of all tasks, or of the labels; empty if not recorded."""
         return self.recorded.classes
 
     @property
     def confusion(self) -> IntArray | None:
-        """Test samples of all outer folds by true and predicted class, at each fold's number of
-        features.
+        """Test samples of all outer folds by true and predicted class, at their chosen numbers.
 
         Shape (n_classes, n_classes), rows and columns in the order of `classes`; for several labels
         a sample one row ``[tn, fp, fn, tp]`` a label. A sample counts once for each outer fold that
@@ -231,8 +219,7 @@ class StudyResult:
 
     @property
     def predictions(self) -> FloatArray | None:
-        """True and predicted quantities of the test samples of all outer folds, at each fold's
-        number of features.
+        """True and predicted quantities of the test samples, at each fold's chosen number.
 
         Shape (n_samples, n_quantities, 2), fold by fold. None for classes.
         """
@@ -240,17 +227,14 @@ class StudyResult:
 
     @property
     def has_labels(self) -> bool:
-        """Whether `confusion` has a row for each label rather than a row and a column for each
-        class.
-        """
+        """Whether `confusion` has a row for each label, not a row and a column for each class."""
         return self.recorded.has_labels
 
     # --- scores -----------------------------------------------------------------------------
 
     @property
     def test_scores(self) -> list[float]:
-        """Test score of each outer fold's winner, at the number of features that its inner scores
-        choose.
+        """Test score of each outer fold's winner, at the number that its inner scores choose.
 
         The mean over the numbers of features if ``evaluation.choose_n`` is ``mean``, or over the
         tasks.
@@ -264,22 +248,17 @@ class StudyResult:
 
     @property
     def test_mean(self) -> float:
-        """Mean of the test scores over the outer folds, which estimates the score on new
-        samples.
-        """
+        """Mean test score over the outer folds, which estimates the score on new samples."""
         return self.facts.test.mean
 
     @property
     def test_sd(self) -> float:
-        """Sample standard deviation of the test scores over the outer folds; NaN if there is one
-        fold.
-        """
+        """Sample standard deviation of the test scores over the folds; NaN if there is one."""
         return self.facts.test.sd
 
     @property
     def interval(self) -> MeanInterval:
-        """Mean and SD of the test scores with their 95 % interval, or the ``reason`` why there is
-        none.
+        """Mean and SD of the test scores with their 95 % interval, or why there is none.
 
         It is for the mean score of the outer folds' models on new samples, by the spread over the
         test samples, or their groups or blocks (`raysel.numerics.inference.sample_interval`). Over
@@ -305,9 +284,7 @@ class StudyResult:
 
     @property
     def report(self) -> dict[str, list[float | None]]:
-        """Values of each metric of ``evaluation.report`` on the outer folds' test samples; None
-        where undefined.
-        """
+        """Each metric of ``evaluation.report`` on the outer folds; None where undefined."""
         return {name: list(values.values) for name, values in self.facts.report.items()}
 
     @property
@@ -326,9 +303,7 @@ class StudyResult:
 
     @property
     def winner_convergence(self) -> Convergence:
-        """Counts of the winners' refits, including the final one, and of those that met their
-        ``tol``.
-        """
+        """Number of the winners' refits, and of those that met their ``tol``."""
         return self.facts.fits
 
     # --- features ---------------------------------------------------------------------------
@@ -340,23 +315,17 @@ class StudyResult:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether there is a ranking: every winner gives feature scores, and one is the final
-        model.
-        """
+        """Whether every winner gives feature scores, and one is the final model."""
         return self.recorded.is_ranked
 
     @property
     def n_scored(self) -> dict[str, int]:
-        """Number of features with a score above 0 in each fold's winner, by fold, including the
-        final fold.
-        """
+        """Number of features with a score above 0 in each fold's winner, by fold."""
         return self.recorded.n_scored
 
     @property
     def n_candidates(self) -> int:
-        """Number of features that can be selected: all columns but the confounds, which are the
-        last ones.
-        """
+        """Number of features: all columns but the confounds, which are the last ones."""
         return self.recorded.n_candidates
 
     @property
@@ -399,8 +368,7 @@ class StudyResult:
         return self.facts.ranking(top, by)
 
     def stability(self, top: int | None = None) -> Stability:
-        """Return the stability of the features that the outer folds' winners select; it needs no
-        final model.
+        """Return the stability of the features that the outer folds' winners select.
 
         Parameters
         ----------
@@ -426,15 +394,12 @@ class StudyResult:
 
     @property
     def rank_overlap(self) -> RankOverlap:
-        """Rank-biased overlap of all pairs of outer folds, with 90 % of the weight on the
-        `default_top` features.
-        """
+        """Rank-biased overlap of all pairs of folds, the `default_top` features weighing 90 %."""
         return self.recorded.fold_ranks.overlap(self.default_top)
 
     @property
     def fold_redundancy(self) -> Mapping[int, list[float | None]]:
-        """Redundancy of each outer fold's best features, by their number; None where there is no
-        pair of features.
+        """Redundancy of each fold's best features, by their number; None without a pair.
 
         It is the mean absolute correlation of pairs over all samples of the data set. Empty if the
         method does not rank features, the data are several tasks, or an earlier version of raysel
@@ -444,14 +409,11 @@ class StudyResult:
 
     @property
     def redundancy(self) -> dict[int, float]:
-        """Mean of `fold_redundancy` over the outer folds that have one, by the number of
-        features; NaN if none has.
-        """
+        """Mean of `fold_redundancy` over the folds that have one, by number; NaN if none has."""
         return self.facts.mean_redundancy
 
     def consensus_sentence(self, top: int | None = None) -> str:
-        """Return how the final model's best features differ from those of the outer folds'
-        consensus.
+        """Return how the final model's best features differ from the consensus of the folds.
 
         Parameters
         ----------
@@ -477,8 +439,7 @@ class StudyResult:
 
     @property
     def stability_selection(self) -> StabilitySelection | None:
-        """Selection probabilities, the set and its bounds as `raysel.stability_selection` last
-        found them.
+        """Set, probabilities and bounds that `raysel.stability_selection` last found.
 
         None if it has not run, or if the final model has changed since then.
         """
@@ -486,8 +447,7 @@ class StudyResult:
 
     @property
     def permutation_test(self) -> PermutationTest | None:
-        """P values of the honest score and of the features as `raysel.permutation_test` last found
-        them.
+        """P values of score and features that `raysel.permutation_test` last found.
 
         None if it has not run, or if a winner has changed since then.
         """
@@ -497,8 +457,7 @@ class StudyResult:
 
     @property
     def model(self) -> Any:
-        """Fitted pipeline of scaler, feature selector and classifier, read from ``model.skops``
-        without unpickling.
+        """Fitted pipeline of scaler, selector and classifier, read without unpickling.
 
         What no file can hold is in the result of the process that has fitted it alone.
 
@@ -522,8 +481,7 @@ class StudyResult:
         return self.fold_model(self.final.fold)
 
     def fold_model(self, fold: str) -> Any:
-        """Return the pipeline that was scored on an outer fold, read from ``folds/<fold>.skops``
-        without unpickling.
+        """Return the pipeline that was scored on a fold, read without unpickling.
 
         Parameters
         ----------
@@ -550,9 +508,7 @@ class StudyResult:
 
     @property
     def coefficients(self) -> Coefficients | None:
-        """Coefficients of the final model, read from its file; None if it is not linear in the
-        features.
-        """
+        """Coefficients of the final model, read from its file; None if it is not linear."""
         return self.facts.coefficients
 
     # --- remarks ----------------------------------------------------------------------------
@@ -581,9 +537,7 @@ class StudyResult:
         return [*self.actions(), *format_remarks(self.facts.limitations_of_top(top))]
 
     def actions(self) -> list[str]:
-        """Return those of `remarks` that ask for an action; first those on data that make the
-        scores say less.
-        """
+        """Return those of `remarks` that ask for an action, first those on the data."""
         return format_remarks(self.facts.actions)
 
     # --- tables -----------------------------------------------------------------------------
@@ -667,8 +621,7 @@ class StudyResult:
     # --- figures ----------------------------------------------------------------------------
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:
-        """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the
-        best features.
+        """Draw the scores of the final model: a map of images, else bars of the best features.
 
         Parameters
         ----------
@@ -700,8 +653,7 @@ class StudyResult:
         return self._plot("objective", ax)
 
     def plot_scores(self, ax: Any = None) -> Any:
-        """Draw test and inner score over the number of features, or as bars if there are not
-        several numbers.
+        """Draw test and inner score over the number of features, or as bars of one number.
 
         Parameters
         ----------
@@ -737,8 +689,7 @@ class StudyResult:
         return self._plot("stability", ax)
 
     def plot_search(self, ax: Any = None) -> Any:
-        """Draw the validation score over the two hyperparameters that vary it the most, the best
-        over the others.
+        """Draw the validation score over the two hyperparameters that vary it the most.
 
         Parameters
         ----------
@@ -753,8 +704,7 @@ class StudyResult:
         return self._plot("search", ax)
 
     def plot_confusion(self, ax: Any = None) -> Any:
-        """Draw the confusion of the classes on the outer folds' test samples, or the errors of each
-        label.
+        """Draw the confusion of the classes on the test samples, or the errors of each label.
 
         Parameters
         ----------

@@ -1,6 +1,4 @@
-"""Scores of a finished study on its outer folds: mean and SD, interval, references, optimism,
-curves over N.
-"""
+"""Scores of a finished study on its outer folds: interval, references, optimism, curves."""
 
 from __future__ import annotations
 
@@ -34,6 +32,8 @@ _FIXED_CHANCE: Final = (
     *("roc_auc", "roc_auc_ovr", "roc_auc_ovo", "roc_auc_ovr_weighted", "roc_auc_ovo_weighted"),
     *("average_precision", "mean_average_precision"),
 )
+#: References that have one score for all numbers of features.
+_WITHOUT_NUMBER: Final = ("all features", CONFOUNDS, "chance")
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,7 @@ class FoldValues:
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """Scores of a reference on the test samples of the outer folds, compared with the study's
-    method.
-    """
+    """Scores of a reference on the outer folds, compared with those of the method."""
 
     #: Name: ``all features``, ``variance``, ``f_test``, ``confounds alone`` or ``chance``.
     name: str
@@ -133,8 +131,7 @@ class Reference:
 
     @property
     def verdict(self) -> str:
-        """How the method compares by the interval: ``better``, ``worse``, ``not distinguishable``
-        or ``equal``.
+        """Verdict by the interval: ``better``, ``worse``, ``not distinguishable`` or ``equal``.
 
         ``equal`` is the same score on every outer fold. A difference that is the same on every
         outer fold has no interval, and is ``not distinguishable``.
@@ -183,29 +180,28 @@ def n_repeats(outer: Sequence[RefitRecord]) -> int:
 
 def score_interval(outer: Sequence[RefitRecord], metric: str) -> MeanInterval:
     """Return mean, SD and 95 % interval of the test score over the outer folds."""
-    ratio, known = fold_ratio(outer), not np.isnan(fold_ratio(outer))
-    scores, limits = _known(refit.test_score for refit in outer), metric_range(metric)
-    if known and are_draws(outer):
+    ratio, limits = fold_ratio(outer), metric_range(metric)
+    scores = _known(refit.test_score for refit in outer)
+    if not np.isnan(ratio) and are_draws(outer):
         return draws_interval(scores, ratio, limits=limits)
-    if not known:
-        reason = "sizes of folds were not recorded"
-    elif any(refit.pseudo_values is None for refit in outer):
-        reason = "scores of samples were not recorded"
-    elif not all(refit.pseudo_values for refit in outer):
-        reason = "undefined without some test sample"
-    elif averages_classes(metric) and _has_class_without_hits(outer):
-        reason = "one class is never predicted right"
-    else:
-        values = [refit.pseudo_values or () for refit in outer]
-        return sample_interval(scores, ratio, values, n_repeats=n_repeats(outer), limits=limits)
-    test = FoldValues.of(scores)
-    return MeanInterval(
-        mean=test.mean,
-        sd=test.sd,
-        ratio=ratio,
-        confidence=0.95,
-        reason=reason,
-    )
+    if reason := _why_no_interval(outer, metric):
+        test = FoldValues.of(scores)
+        return MeanInterval(mean=test.mean, sd=test.sd, ratio=ratio, confidence=0.95, reason=reason)
+    values = [refit.pseudo_values or () for refit in outer]
+    return sample_interval(scores, ratio, values, n_repeats=n_repeats(outer), limits=limits)
+
+
+def _why_no_interval(outer: Sequence[RefitRecord], metric: str) -> str:
+    """Why the test score over folds has no interval; empty if it has one."""
+    if np.isnan(fold_ratio(outer)):
+        return "sizes of folds were not recorded"
+    if any(refit.pseudo_values is None for refit in outer):
+        return "scores of samples were not recorded"
+    if not all(refit.pseudo_values for refit in outer):
+        return "undefined without some test sample"
+    if averages_classes(metric) and _has_class_without_hits(outer):
+        return "one class is never predicted right"
+    return ""
 
 
 def _has_class_without_hits(outer: Sequence[RefitRecord]) -> bool:
@@ -224,43 +220,54 @@ def _has_class_without_hits(outer: Sequence[RefitRecord]) -> bool:
 def references(
     outer: Sequence[RefitRecord], metric: str, sizes: Sequence[int] = ()
 ) -> dict[str, Reference]:
-    """Return the references that have a score on every outer fold; ``sizes`` are the numbers of
-    features scored.
+    """Return the references with a score on every fold, of chance that of the best guess.
+
+    ``sizes`` are the numbers of features that are scored.
     """
-    ratio, method = fold_ratio(outer), _known(refit.test_score for refit in outer)
-    low, high = metric_range(metric)
     kept: dict[str, Reference] = {}
     for recorded in outer[0].references if outer else ():
-        name = "chance" if recorded in GUESSES else recorded
-        scores = _known(refit.reference(recorded) for refit in outer)
-        if len(scores) == len(method) == len(outer) and not np.isnan(ratio):
-            positions = [refit.reference_positions.get(recorded, refit.position) for refit in outer]
-            chooses = sizes and name not in ("all features", CONFOUNDS, "chance")
-            values = [refit.reference_settings.get(recorded, []) for refit in outer]
-            of_chance = name == "chance"
-            curves = _floats([refit.references[recorded] for refit in outer])
-            reference = Reference(
-                name=name,
-                scores=scores,
-                paired=paired_comparison(method, scores, ratio, largest=high - low),
-                curve=curves.mean(axis=0).tolist(),
-                recorded=recorded,
-                of_draws=are_draws(outer),
-                over_samples=_test_against_chance(outer, metric, scores) if of_chance else None,
-                n_features=tuple(sizes[i] for i in positions if i is not None) if chooses else (),
-                settings=tuple(values) if all(values) else (),
-            )
-            if name not in kept or reference.mean > kept[name].mean:
-                kept[name] = reference
+        reference = _reference(outer, metric, sizes, recorded)
+        if reference is None:
+            continue
+        name = reference.name
+        if name not in kept or reference.mean > kept[name].mean:
+            kept[name] = reference
     return kept
+
+
+def _reference(
+    outer: Sequence[RefitRecord], metric: str, sizes: Sequence[int], recorded: str
+) -> Reference | None:
+    """Compare a reference with the method; None if it lacks a score on a fold."""
+    name = "chance" if recorded in GUESSES else recorded
+    ratio, method = fold_ratio(outer), _known(refit.test_score for refit in outer)
+    scores = _known(refit.reference(recorded) for refit in outer)
+    if not len(scores) == len(method) == len(outer) or np.isnan(ratio):
+        return None
+    low, high = metric_range(metric)
+    n_features: list[int] = []
+    if sizes and name not in _WITHOUT_NUMBER:
+        positions = [refit.reference_positions.get(recorded, refit.position) for refit in outer]
+        n_features = [sizes[i] for i in positions if i is not None]
+    settings = [refit.reference_settings.get(recorded, []) for refit in outer]
+    curves = _floats([refit.references[recorded] for refit in outer])
+    return Reference(
+        name=name,
+        scores=scores,
+        paired=paired_comparison(method, scores, ratio, largest=high - low),
+        curve=curves.mean(axis=0).tolist(),
+        recorded=recorded,
+        of_draws=are_draws(outer),
+        over_samples=_test_against_chance(outer, metric, scores) if name == "chance" else None,
+        n_features=tuple(n_features),
+        settings=tuple(settings) if all(settings) else (),
+    )
 
 
 def _test_against_chance(
     outer: Sequence[RefitRecord], metric: str, guessed: Sequence[float]
 ) -> TTest | None:
-    """Test the difference to a guess whose score hardly depends on the samples; None for other
-    metrics.
-    """
+    """Test the difference to a guess whose score hardly depends on the samples, if it is so."""
     values = [refit.pseudo_values for refit in outer]
     if metric not in _FIXED_CHANCE or are_draws(outer) or not all(values):
         return None
@@ -273,8 +280,7 @@ def _test_against_chance(
 
 
 def guesses(outer: Sequence[RefitRecord]) -> dict[str, float]:
-    """Return the mean scores of the guesses that read no feature, of which `references` names the
-    best chance.
+    """Return the mean scores of the guesses of which `references` names the best chance.
 
     It is empty where there is one guess.
     """
@@ -301,27 +307,22 @@ def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:
 def score_curves(
     outer: Sequence[RefitRecord], sizes: Sequence[int], references: Mapping[str, Reference]
 ) -> dict[str, list[float]]:
-    """Return mean and SD of inner and test score, and the references' means, for each number of
-    features.
+    """Return mean and SD of the scores, and references' means, by number of features.
 
     The inner columns are NaN if the inner scores were not recorded for each number; all are where
     the estimator fails on an outer fold.
     """
     k = len(sizes)
-    test = _floats([refit.test_scores[:k] for refit in outer])
-    inner = _floats(
-        [refit.inner_curve if len(refit.inner_curve) == k else [None] * k for refit in outer]
-    )
+    unknown: list[float | None] = [None] * k
+    inner = [refit.inner_curve if len(refit.inner_curve) == k else unknown for refit in outer]
     curves: dict[str, list[float]] = {"n_features": list(sizes)}
-    for name, values in (("inner", inner), ("test", test)):
-        curves[f"{name}_mean"] = values.mean(axis=0).tolist()
-        curves[f"{name}_sd"] = (
-            values.std(axis=0, ddof=1).tolist() if len(values) > 1 else [np.nan] * k
-        )
-    return curves | {
-        name: np.broadcast_to(one.curve, k).tolist() if k else []
-        for name, one in references.items()
-    }
+    for name, rows in (("inner", inner), ("test", [refit.test_scores[:k] for refit in outer])):
+        values = _floats(rows)
+        sd = values.std(axis=0, ddof=1) if len(values) > 1 else np.full(k, np.nan)
+        curves |= {f"{name}_mean": values.mean(axis=0).tolist(), f"{name}_sd": sd.tolist()}
+    for name, reference in references.items():
+        curves[name] = np.broadcast_to(reference.curve, k).tolist() if k else []
+    return curves
 
 
 def finite(value: float) -> float | None:

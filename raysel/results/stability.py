@@ -38,8 +38,7 @@ _NO_BOUND = 99
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class StabilitySelection:
-    """Selection probability of each feature, and the features above a threshold with bounds on the
-    false ones.
+    """Selection probability of each feature, and the set above a threshold with its bounds.
 
     Half of the samples select the ``top`` best features of the winner's configuration, or fewer if
     fewer have a score. A feature is a false selection here if half of the samples, drawn at random,
@@ -81,9 +80,7 @@ class StabilitySelection:
 
     @property
     def assumptions(self) -> str:
-        """What has to hold to read the bounds as ones on features without an effect, in
-        sentences.
-        """
+        """What has to hold to read the bounds as ones on features without an effect."""
         return f"{ASSUMPTIONS} The {self.unit} are taken to be independent."
 
     @property
@@ -103,8 +100,7 @@ class StabilitySelection:
 
     @property
     def stability(self) -> float:
-        """Nogueira's stability over the two halves of a pair, which share no sample, in the mean
-        over the pairs.
+        """Nogueira's stability over the two halves of a pair, in the mean over the pairs.
 
         Of the features that are not constant, so that it is 0 in expectation where the labels mean
         nothing; NaN where the halves select all of them or none.
@@ -112,24 +108,18 @@ class StabilitySelection:
         pairs = self.n_selected.reshape(-1, 2).sum(axis=1)
         sizes = pairs / (2 * self.p)
         expected = 2 * self.p * float((sizes * (1 - sizes)).sum())
-        return (
-            1 - float(pairs.sum() - 2 * self.pair_counts.sum()) / expected
-            if expected > 0
-            else float("nan")
-        )
+        if expected <= 0:
+            return math.nan
+        return 1 - float(pairs.sum() - 2 * self.pair_counts.sum()) / expected
 
     @property
     def q(self) -> int:
-        """Number of features that a half selects: the largest that occurred, ``top`` unless
-        fewer have a score.
-        """
+        """Largest number of features that a half selects; ``top`` unless fewer have a score."""
         return int(self.n_selected.max())
 
     @property
     def p(self) -> int:
-        """Number of features that can be selected: those that are not constant, and no
-        confounds.
-        """
+        """Number of features that can be selected: not constant, and no confounds."""
         return int((~self.constant).sum())
 
     @property
@@ -144,16 +134,12 @@ class StabilitySelection:
 
     @property
     def simple_bound(self) -> float:
-        """Bound on the expected number of false selections in the set; see
-        `raysel.numerics.rankings`.
-        """
+        """Bound on the expected number of false selections, see `raysel.numerics.rankings`."""
         return simple_bound(self.q, self.p, self.threshold)
 
     @property
     def unimodal_bound(self) -> float | None:
-        """The same if the simultaneous selections have unimodal distributions; None where there
-        is no such bound.
-        """
+        """The same for unimodal simultaneous selections; None if there is no such bound."""
         return unimodal_bound(self.q, self.p, self.threshold, self.n_pairs)
 
     @property
@@ -212,9 +198,7 @@ class StabilitySelection:
         return f" Expect at most {most} of these {n} to be false."
 
     def _expectation_of_one(self) -> str:
-        """By Markov's inequality, a set has a false selection at most as often as their expected
-        number.
-        """
+        """Markov: false selections are at most as frequent as their expected number."""
         share = 100 * self.bound
         most = math.ceil(share) if share > 1 else f"{share:.1g}"
         if share > _NO_BOUND:
@@ -296,9 +280,7 @@ class StabilitySelection:
         }
 
     def order(self) -> IntArray:
-        """Return the indices of the features, the most probable first, then by simultaneous
-        selections and index.
-        """
+        """Return the indices of the features, the most probable first."""
         return np.lexsort((-self.pair_counts, -self.counts)).astype(np.int64)
 
 
@@ -372,9 +354,7 @@ class _Halves:
 
 @dataclass(frozen=True)
 class _Stored:
-    """What the file of a stability selection says, of which earlier versions did not know the
-    last three.
-    """
+    """What the file says; earlier versions did not know the last three."""
 
     top: int
     threshold: float

@@ -33,9 +33,7 @@ class TextTable:
     title: str = ""
 
     def is_number(self, column: int) -> bool:
-        """Return whether the cells of a column start with figures, so that they are aligned on
-        the right.
-        """
+        """Whether the cells of a column start with figures, to be aligned on the right."""
         cells = [row[column] for row in self.rows if row[column] not in ("", NONE)]
         figures = [cell for cell in cells if cell[0] in "0123456789+-<"]
         return (
@@ -45,9 +43,7 @@ class TextTable:
         )
 
     def markdown(self) -> str:
-        """Return the table in Markdown, its title above it, without a meaning of any character
-        of its cells.
-        """
+        """Return the table in Markdown below its title; no character of a cell has a meaning."""
         rules = ["---:" if self.is_number(i) else "---" for i in range(len(self.header))]
         lines = [[in_markdown(cell) for cell in line] for line in (self.header, *self.rows)]
         return f"**{in_markdown(self.title)}**\n\n{markdown_table(lines, rules)}"

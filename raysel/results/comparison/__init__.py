@@ -1,3 +1,1 @@
-"""Comparisons: several studies on the same outer folds, their tables and tests, and several data
-sets joined.
-"""
+"""Comparisons: studies on the same outer folds, their tests, and several data sets joined."""

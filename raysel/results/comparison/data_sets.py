@@ -18,6 +18,7 @@ from raysel.numerics.inference import RankComparison, compare_over_data_sets
 from raysel.results.comparison.export import write_files
 from raysel.results.comparison.result import ComparisonResult
 from raysel.results.comparison.texts import format_p
+from raysel.results.progress import counted
 from raysel.results.tables import TextTable, in_markdown
 
 if TYPE_CHECKING:
@@ -45,14 +46,13 @@ class JoinedComparison:
         _check_data_differ(comparisons)
         names = _names(comparisons)
         named = dict(zip(names, comparisons, strict=True))
-        labels = dict.fromkeys(member.label for one in comparisons for member in one.members)
-        lacking = {
-            label: {
-                name: _reason(one, label) for name, one in named.items() if label not in one.studies
-            }
-            for label in labels
-        }
-        left_out = {label: reasons for label, reasons in lacking.items() if reasons}
+        members = itertools.chain.from_iterable(one.members for one in comparisons)
+        labels = dict.fromkeys(member.label for member in members)
+        left_out = {}
+        for label in labels:
+            without = {name: one for name, one in named.items() if label not in one.studies}
+            if without:
+                left_out[label] = {name: _reason(one, label) for name, one in without.items()}
         shared = tuple(label for label in labels if label not in left_out)
         if len(shared) < 2:
             listed = "; ".join(_lacking(label, reasons) for label, reasons in left_out.items())
@@ -81,11 +81,11 @@ class JoinedComparison:
         """
         import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
-        listed = [
-            (name, metric, label, self.scores[i, j], self.ranking.ranks[i, j])
-            for i, (name, metric) in enumerate(zip(self.names, self.metrics, strict=True))
-            for j, label in enumerate(self.labels)
-        ]
+        listed = []
+        for i, (name, metric) in enumerate(zip(self.names, self.metrics, strict=True)):
+            for j, label in enumerate(self.labels):
+                found = (self.scores[i, j], self.ranking.ranks[i, j])
+                listed.append((name, metric, label, *found))
         return pd.DataFrame(listed, columns=["data_set", "metric", "member", "score", "rank"])
 
     @property
@@ -94,9 +94,7 @@ class JoinedComparison:
         return f"{len(self.labels)} methods on {len(self.names)} data sets"
 
     def text_table(self) -> TextTable:
-        """Return a row of strings for each method, the best first: its mean rank and its score
-        on each data set.
-        """
+        """Return a row a method, the best first: mean rank and score on each data set."""
         order = np.argsort(self.ranking.mean_ranks, kind="stable").tolist()
         rows = [
             [
@@ -111,9 +109,7 @@ class JoinedComparison:
         )
 
     def remarks(self) -> list[str]:
-        """Return sentences on the tests, or why there are none, and on what was left out or is
-        not alike.
-        """
+        """Return sentences on the tests, and on what was left out or is not alike."""
         ranking, lines = self.ranking, list(self.cautions)
         if ranking.reason:
             lines.append(
@@ -183,38 +179,37 @@ class JoinedComparison:
     def _test(self) -> str:
         """Sentence on the test over the data sets."""
         p, freedom = format_p(self.ranking.p_value), len(self.labels) - 1
+        p = p if p.startswith("<") else f"= {p}"
         if self.ranking.is_sign_test:
             first, second = self.ranking.ranks.T
             runs = f"{(first < second).sum()}/{(first == second).sum()}/{(first > second).sum()}"
             return (
                 f"Exact sign test of two methods over {len(self.names)} data sets: {self.labels[0]}"
-                f" has won/tied/lost {runs}, p {p if p.startswith('<') else f'= {p}'}."
+                f" has won/tied/lost {runs}, p {p}."
             )
         return (
             f"Friedman's test over {len(self.names)} data sets: chi2 = {self.ranking.chi2:.2f},"
-            f" {freedom} {'degree' if freedom == 1 else 'degrees'} of freedom, p"
-            f" {p if p.startswith('<') else f'= {p}'}."
+            f" {counted(freedom, 'degree')} of freedom, p {p}."
         )
 
     def _no_difference(self) -> str:
         ranking = self.ranking
-        return (
-            f"Friedman's test finds no clear difference at {ranking.alpha:g}"
-            if ranking.p_value > ranking.alpha and not ranking.is_sign_test
-            else ""
-        )
+        if ranking.is_sign_test or ranking.p_value <= ranking.alpha:
+            return ""
+        return f"Friedman's test finds no clear difference at {ranking.alpha:g}"
 
 
 def _names(comparisons: Sequence[ComparisonResult]) -> tuple[str, ...]:
-    """Names of the comparisons; those of their folders, or the whole paths, where two have the
-    same name.
-    """
+    """Names of the comparisons; of two with the same name their folders, or the whole paths."""
     names, folders = [one.name for one in comparisons], [one.path.name for one in comparisons]
     taken = Counter(names) + Counter(folders)
-    return tuple(
-        name if names.count(name) == 1 else folder if taken[folder] == 1 else str(one.path)
-        for name, folder, one in zip(names, folders, comparisons, strict=True)
-    )
+    own = []
+    for name, folder, one in zip(names, folders, comparisons, strict=True):
+        if names.count(name) == 1:
+            own.append(name)
+        else:
+            own.append(folder if taken[folder] == 1 else str(one.path))
+    return tuple(own)
 
 
 def _reason(comparison: ComparisonResult, label: str) -> str:
@@ -224,15 +219,12 @@ def _reason(comparison: ComparisonResult, label: str) -> str:
 
 def _lacking(label: str, reasons: Mapping[str, str], verb: str = "") -> str:
     """Sentence on where a label is no member, and where it failed."""
-    absent = ", ".join(name for name, reason in reasons.items() if not reason)
-    failed = [
-        f"has no result in {name}: {reason.rstrip('.')}"
-        for name, reason in reasons.items()
-        if reason
-    ]
-    return (
-        f"{label}{verb} {'; '.join([*([f'is no member of {absent}'] if absent else []), *failed])}"
-    )
+    absent = [name for name, reason in reasons.items() if not reason]
+    told = [f"is no member of {', '.join(absent)}"] if absent else []
+    for name, reason in reasons.items():
+        if reason:
+            told.append(f"has no result in {name}: {reason.rstrip('.')}")
+    return f"{label}{verb} {'; '.join(told)}"
 
 
 def _unlike_methods(named: Mapping[str, ComparisonResult], labels: Sequence[str]) -> Iterator[str]:
@@ -249,16 +241,14 @@ def _unlike_methods(named: Mapping[str, ComparisonResult], labels: Sequence[str]
 
 def _shared_files(named: Mapping[str, ComparisonResult]) -> Iterator[str]:
     """Sentences on comparisons that use parts of one data file, which are not independent."""
-    first = {
-        name: next(iter(one.studies.values())).config["dataset"] for name, one in named.items()
-    }
-    parts = [
-        (part, name) for name, data in first.items() for part in (data, *(data.get("tasks") or ()))
-    ]
-    using = _grouped(
-        (place, name) for part, name in parts if (place := part.get("path") or part.get("source"))
-    )
-    for place, names in using.items():
+    pairs = []
+    for name, comparison in named.items():
+        data = next(iter(comparison.studies.values())).config["dataset"]
+        places = [
+            part.get("path") or part.get("source") for part in (data, *(data.get("tasks") or ()))
+        ]
+        pairs += [(place, name) for place in places if place]
+    for place, names in _grouped(pairs).items():
         if len(names) > 1:
             yield (
                 f"{', '.join(names)} are parts of one data set, {place}: they are not independent,"

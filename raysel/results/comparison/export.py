@@ -53,9 +53,7 @@ def write_files(
     figure: Display | None,
     described: Mapping[str, Any],
 ) -> list[Path]:
-    """Write tables, text, figure and manifest; pictures of an earlier export are removed if
-    there is no figure.
-    """
+    """Write tables, text, figure and manifest; without a figure remove earlier pictures."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -78,9 +76,7 @@ def write_files(
 
 
 def manifest(comparison: ComparisonResult) -> dict[str, Any]:
-    """Return the manifest of a comparison: its folds, and settings, versions, hashes and figures
-    of each member.
-    """
+    """Return the manifest of a comparison: folds, and what each member is and found."""
     folds, rows = comparison.folds, comparison.rows
     described = folds and {
         "names": list(folds.names),
@@ -132,18 +128,14 @@ def _member_manifest(member: Member, row: MemberRow | None) -> dict[str, Any]:
 
 
 def write_comparison_report(comparison: ComparisonResult, path: str | Path | None = None) -> Path:
-    """Write the report of a comparison as one HTML file that needs no network, by default into
-    its directory.
-    """
+    """Write the report as one HTML file that needs no network, by default into the directory."""
     html = render_page(page_of_comparison(comparison))
     target = StudyDirectory(comparison.path).report if path is None else path
     return write_result(target, html.encode("utf-8", "replace"))
 
 
 def page_of_comparison(comparison: ComparisonResult) -> Page:
-    """Return the contents of the report: the scores first, then every other table, a figure and
-    how to read them.
-    """
+    """Return the contents of the report: scores, other tables, a figure, how to read them."""
     text = comparison_text(comparison)
     first, *others = text.tables
     scores = _table(first, "scores.csv", score_table(comparison))
@@ -170,10 +162,8 @@ def page_of_comparison(comparison: ComparisonResult) -> Page:
 
 def _table(table: TextTable, name: str = "", frame: pd.DataFrame | None = None) -> Table:
     words = [i for i in range(len(table.header)) if not table.is_number(i)]
-    data = (
-        None
-        if frame is None
-        else csv_download(name, list(frame.columns), frame.itertuples(index=False))
-    )
+    data = None
+    if frame is not None:
+        data = csv_download(name, list(frame.columns), frame.itertuples(index=False))
     heads = [spaced(head) for head in table.header]
     return Table(f"{table.title}.", heads, table.rows, words, download=data)

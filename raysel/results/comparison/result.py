@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -108,9 +109,9 @@ class ComparisonResult:
                 failure = f"its outer folds are not those of {first}"
             elif study is not None and study.metric != metric:
                 failure = f"it is scored by {study.metric}, and {first} by {metric}"
-            comparable[member.label] = (
-                replace(member, result=None, failure=failure) if failure else member
-            )
+            if failure:
+                member = replace(member, result=None, failure=failure)  # noqa: PLW2901
+            comparable[member.label] = member
         in_order = tuple(comparable[entry.label] for entry in record.members)
         return cls(path, record.name, record.reference, in_order, folds)
 
@@ -168,47 +169,31 @@ class ComparisonResult:
         """
         import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
-        listed = []
-        for member in self.members:
-            row, pair = self.rows.get(member.label), self.pairs.get(member.label)
-            notes = (
-                [note for notes in row.notes.values() for note in notes]
-                if row
-                else [member.failure]
-            )
-            described = {"member": member.label, "solver": member.solver, "note": "; ".join(notes)}
-            listed.append(
-                described | (_figures(row) if row else {}) | (_difference(pair) if pair else {})
-            )
+        listed = [self._described(member) for member in self.members]
+        score = f"test_{self.metric or 'score'}"
+        columns = ["member", "solver", score, "sd"]
         facts = [row.facts for row in self.rows.values()]
-        columns = ["member", "solver", f"test_{self.metric or 'score'}", "sd"]
-        columns += dict.fromkeys(
-            f"test_{self.metric}/{task}" for one in facts for task in one.by_task
-        )
-        columns += dict.fromkeys(
-            column for one in facts for name in one.report for column in (name, f"{name}_sd")
-        )
-        columns += [
-            "least_features",
-            "most_features",
-            "top",
-            "redundancy",
-            "stability",
-            "stability_of_noise",
-        ]
-        columns += [
-            "configurations",
-            "cpu_seconds",
-            "difference",
-            "lower",
-            "upper",
-            "p_plain",
-            "p_corrected",
-        ]
-        columns += ["won", "tied", "lost", "note"]
+        tasks = dict.fromkeys(chain.from_iterable(one.by_task for one in facts))
+        columns += [f"{score}/{task}" for task in tasks]
+        for name in dict.fromkeys(chain.from_iterable(one.report for one in facts)):
+            columns += [name, f"{name}_sd"]
+        columns += ["least_features", "most_features", "top", "redundancy", "stability"]
+        columns += ["stability_of_noise", "configurations", "cpu_seconds", "difference", "lower"]
+        columns += ["upper", "p_plain", "p_corrected", "won", "tied", "lost", "note"]
         numbers = [column for column in columns if column not in ("member", "solver", "note")]
         kinds = {column: "Int64" if column in _WHOLE else "float64" for column in numbers}
         return pd.DataFrame(listed, columns=columns).astype(kinds)
+
+    def _described(self, member: Member) -> dict[str, Any]:
+        """Return the figures of a member by column."""
+        row, pair = self.rows.get(member.label), self.pairs.get(member.label)
+        notes = chain.from_iterable(row.notes.values()) if row else [member.failure]
+        described = {"member": member.label, "solver": member.solver, "note": "; ".join(notes)}
+        if row is not None:
+            described |= _figures(row)
+        if pair is not None:
+            described |= _difference(pair)
+        return described
 
     def __repr__(self) -> str:
         return (
@@ -298,28 +283,21 @@ def score_table(comparison: ComparisonResult) -> pd.DataFrame:
     """
     import pandas as pd  # noqa: PLC0415
 
-    listed = []
+    listed: list[tuple[Any, ...]] = []
     for label, study in comparison.studies.items():
-        numbers: list[tuple[int | None, str | None]] = [
-            (n, None) for n in study.config["evaluation"]["n_features"]
-        ]
-        scored = numbers
+        numbers = [(n, None) for n in study.config["evaluation"]["n_features"]]
+        scored: Sequence[tuple[int | None, str | None]] = numbers
         if study.facts.is_native:
             scored = [(None, task) for task in study.stored.study.labels] or [(None, None)]
         for refit in study.outer:
-            tables: list[
-                tuple[str, Sequence[tuple[int | None, str | None]], Sequence[float | None]]
-            ]
-            tables = [(study.metric, scored, refit.test_scores)]
-            tables += [(name, scored, values) for name, values in refit.report.items()]
-            tables += [
-                ("redundancy", numbers or [(study.default_top, None)], refit.redundancy)
-            ] * bool(refit.redundancy)
-            for metric, places, values in tables:
-                pairs = zip(places, values, strict=True)
-                listed += [
-                    (label, refit.fold, metric, n, task, value) for (n, task), value in pairs
-                ]
+            scores = [(study.metric, scored, refit.test_scores)]
+            scores += [(name, scored, values) for name, values in refit.report.items()]
+            if refit.redundancy:
+                best = numbers or [(study.default_top, None)]
+                scores.append(("redundancy", best, refit.redundancy))
+            for metric, places, values in scores:
+                for (n, task), value in zip(places, values, strict=True):
+                    listed.append((label, refit.fold, metric, n, task, value))
     columns = ["member", "outer_fold", "metric", "n_features", "task", "score"]
     return pd.DataFrame(listed, columns=columns).astype({"n_features": "Int64", "score": "float64"})
 
@@ -335,36 +313,21 @@ def pair_table(comparison: ComparisonResult) -> pd.DataFrame:
     """
     import pandas as pd  # noqa: PLC0415
 
-    listed = []
-    for pair in comparison.pairs.values():
-        compared = pair.compared
-        row: list[Any] = [
-            pair.label,
-            comparison.reference,
-            len(compared.differences),
-            compared.mean,
-            compared.sd,
-        ]
-        row += [compared.won, compared.tied, compared.lost, compared.ratio, pair.main]
-        for name, test in pair.tests.items():
-            row += (
-                [test.statistic, test.p_value, pair.p[name], test.lower, test.upper]
-                if test
-                else [math.nan] * 5
-            )
-        listed.append([*row, compared.reason])
-    columns = [
-        "member",
-        "reference",
-        "n_runs",
-        "mean_difference",
-        "sd_difference",
-        "won",
-        "tied",
-        "lost",
-    ]
-    columns += ["test_train_ratio", "main_test"]
-    columns += [
-        f"{test}_{what}" for test in TESTS for what in ("t", "p", "p_holm", "lower", "upper")
-    ]
+    listed = [_pair_row(pair, comparison.reference) for pair in comparison.pairs.values()]
+    columns = ["member", "reference", "n_runs", "mean_difference", "sd_difference", "won", "tied"]
+    columns += ["lost", "test_train_ratio", "main_test"]
+    for test in TESTS:
+        columns += [f"{test}_{what}" for what in ("t", "p", "p_holm", "lower", "upper")]
     return pd.DataFrame(listed, columns=[*columns, "reason"])
+
+
+def _pair_row(pair: Pair, reference: str) -> list[Any]:
+    compared = pair.compared
+    row: list[Any] = [pair.label, reference, len(compared.differences), compared.mean, compared.sd]
+    row += [compared.won, compared.tied, compared.lost, compared.ratio, pair.main]
+    for name, test in pair.tests.items():
+        if test is None:
+            row += [math.nan] * 5
+        else:
+            row += [test.statistic, test.p_value, pair.p[name], test.lower, test.upper]
+    return [*row, compared.reason]

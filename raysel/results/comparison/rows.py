@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -53,40 +54,28 @@ class OuterFolds:
 
     @cached_property
     def are_draws(self) -> bool:
-        """Whether each repeat has one outer fold: a random draw of the training set
-        (``cv.train_per_class``).
-        """
+        """Whether each fold is a random draw of the training set (``cv.train_per_class``)."""
         return set(Counter(self.repeats).values()) == {1}
 
     @cached_property
     def ratio(self) -> float:
-        """Number of test samples divided by the number of training samples, mean over the outer
-        folds.
-        """
+        """Number of test samples divided by that of training samples, mean over the folds."""
         ratios = [len(test) / len(train) for train, test in zip(self.train, self.test, strict=True)]
         return sum(ratios) / len(ratios)
 
     def describe(self) -> str:
-        """Return number, kind and sizes of the folds, e.g. ``"5 outer folds (80 training and 20
-        test samples)"``.
-        """
-        sizes = " and ".join(
-            f"{number_range([len(rows) for rows in sets])} {what}"
-            for sets, what in ((self.train, "training"), (self.test, "test"))
-        )
-        return f"{self.describe_number()} ({sizes} samples)"
+        """Return number, kind and sizes: ``"5 outer folds (80 training and 20 test samples)"``."""
+        n_train, n_test = (number_range(list(map(len, sets))) for sets in (self.train, self.test))
+        return f"{self.describe_number()} ({n_train} training and {n_test} test samples)"
 
     def describe_number(self) -> str:
         """Return number and kind of the folds, e.g. ``"20 draws of the training set"``."""
-        return (
-            f"{len(self.names)} {'draws of the training set' if self.are_draws else 'outer folds'}"
-        )
+        kind = "draws of the training set" if self.are_draws else "outer folds"
+        return f"{len(self.names)} {kind}"
 
     @property
     def are_repeated(self) -> bool:
-        """Whether every sample is tested more than once, in several repeats of a
-        cross-validation.
-        """
+        """Whether every sample is tested more than once, in several repeats."""
         return not self.are_draws and len(set(self.repeats)) > 1
 
 
@@ -110,9 +99,7 @@ class MemberRow:
 
     @cached_property
     def notes(self) -> dict[str, list[str]]:
-        """Limitations by what they belong to: ``member``, ``test``, ``tried``, or the name of a
-        further metric.
-        """
+        """Limitations by what they are of: ``member``, ``test``, ``tried`` or a further metric."""
         remarks = [
             remark
             for remark in self.facts.actions
@@ -128,9 +115,7 @@ class MemberRow:
 
     @cached_property
     def scores(self) -> FloatArray:
-        """Test score on each outer fold, shape (n_folds,), at the number of features that the
-        inner scores choose.
-        """
+        """Test score on each outer fold, shape (n_folds,), at its chosen number of features."""
         return self.facts.test.array
 
     @cached_property
@@ -144,20 +129,16 @@ class MemberRow:
 
     @property
     def chosen(self) -> tuple[int, ...]:
-        """Number of features that the score of each outer fold is of; empty for a mean over
-        several, or of none.
-        """
+        """Number of features that the score of each outer fold is of; empty if there is none."""
         numbers = (refit.n_features for refit in self.facts.outer if self.facts.has_chosen_n)
         return tuple(n for n in numbers if n)
 
     @property
     def redundancy(self) -> float | None:
         """Mean redundancy of the top features."""
-        value = (
-            self.facts.mean_redundancy.get(self.facts.top, np.nan)
-            if self.facts.agreement
-            else np.nan
-        )
+        if not self.facts.agreement:
+            return None
+        value = self.facts.mean_redundancy.get(self.facts.top, np.nan)
         return value if np.isfinite(value) else None
 
     @property
@@ -178,7 +159,7 @@ def _winner_notes(facts: Facts) -> Iterator[str]:
     largest = 0 if facts.is_native else facts.evaluation["n_features"][-1]
     if fewer := sum(0 < n < largest for n in n_scored):
         yield f"{fewer} of {n_folds} winners give fewer than {largest} features a score above 0"
-    warned = Counter(message for refit in outer for message in dict.fromkeys(refit.warnings))
+    warned = Counter(chain.from_iterable(dict.fromkeys(refit.warnings) for refit in outer))
     for message, count in warned.items():
         yield f"the fits of {count} of {n_folds} winners warned: {message}"
 
@@ -201,16 +182,12 @@ class Pair:
 
     @property
     def is_of_pool(self) -> bool:
-        """Whether the main test holds for these samples only, which it takes as the whole
-        population.
-        """
+        """Whether the main test holds for these samples only."""
         return self.main == "plain"
 
     @property
     def verdict(self) -> str:
-        """How the member compares by the main p value: ``better``, ``worse``, ``not
-        distinguishable`` or ``equal``.
-        """
+        """Verdict by the p value: ``better``, ``worse``, ``not distinguishable`` or ``equal``."""
         if self.test is None and not self.compared.differences.any():
             return "equal"
         if self.test is None or self.p[self.main] >= LEVEL:

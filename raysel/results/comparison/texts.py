@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
 
 from raysel.core.printing import mean_and_sd
 from raysel.results.agreement import Agreement
@@ -65,7 +67,7 @@ def comparison_text(comparison: ComparisonResult) -> ComparisonText:
     rows, pairs, notes = list(comparison.rows.values()), comparison.pairs, _Notes()
     runs = "draws" if comparison.folds and comparison.folds.are_draws else "outer folds"
     tables = [_score_table(comparison, f"Test scores, mean ± SD over the {runs}", notes)]
-    if tasks := dict.fromkeys(task for row in rows for task in row.facts.by_task):
+    if tasks := dict.fromkeys(chain.from_iterable(row.facts.by_task for row in rows)):
         title = f"Test {comparison.metric} of each task, mean ± SD over the {runs}"
         cells = [[_mean_and_sd(row.facts.by_task.get(task)) for task in tasks] for row in rows]
         tables.append(_by_method(title, [*tasks], rows, cells))
@@ -104,7 +106,8 @@ def _score_table(comparison: ComparisonResult, title: str, notes: _Notes) -> Tex
     }
     if any(row.by_n for row in rows.values()):
         columns["features"] = lambda row: scored_number(row.facts) or NONE
-    for name in dict.fromkeys(name for row in rows.values() for name in row.facts.report):
+    reported = chain.from_iterable(row.facts.report for row in rows.values())
+    for name in dict.fromkeys(reported):
         columns[name] = lambda row, name=name: (  # type: ignore[misc]
             _mean_and_sd(row.facts.report.get(name)) + notes.mark(row.notes.get(name, []))
         )
@@ -133,8 +136,9 @@ def _stability(agreement: Agreement | None, notes: _Notes) -> str:
         return NONE
     if reason := agreement.stability.reason:
         return NONE + notes.mark([f"the stability is undefined: {reason}"])
-    noise = f" ({agreement.noise.mean:.2f})" if agreement.noise else ""
-    return f"{agreement.stability.value:.2f}{noise}"
+    if agreement.noise is None:
+        return str(agreement.stability)
+    return f"{agreement.stability} ({agreement.noise.mean:.2f})"
 
 
 def _verdict_sentence(comparison: ComparisonResult, pair: Pair) -> str:
@@ -174,26 +178,32 @@ def _difference_table(comparison: ComparisonResult, pairs: Sequence[Pair]) -> Te
 
 def _settings_table(rows: Sequence[MemberRow]) -> TextTable:
     data = {row.label: row.facts.study.config["dataset"] for row in rows}
-    scalings = {section.get("scaling", NONE) for section in data.values()}
-    has_only = any(section.get("only") for section in data.values())
-    header = ["method", "solver", "fixed parameters", *(["modalities"] if has_only else [])]
-    header += [*(["scaling"] if len(scalings) > 1 else []), "most frequent winner (folds)"]
-    lines = []
-    for row in rows:
-        params, section = row.facts.study.config["solver"].get("params", {}), data[row.label]
-        cells = [
-            row.label,
-            row.facts.method,
-            ", ".join(f"{name}={value}" for name, value in params.items()) or NONE,
-        ]
-        cells += [", ".join(section.get("only") or ["all"])] if has_only else []
-        cells += [section.get("scaling", NONE)] if len(scalings) > 1 else []
-        ((winner, count),) = Counter(refit.name for refit in row.facts.outer).most_common(1)
-        lines.append([*cells, f"{winner} ({count} of {len(row.scores)})"])
-    title = (
-        "Settings" if len(scalings) > 1 else f"Settings; scaling of all methods: {scalings.pop()}"
-    )
-    return TextTable(header, lines, title)
+    scalings = list(dict.fromkeys(section.get("scaling", NONE) for section in data.values()))
+    columns: dict[str, Callable[[MemberRow], str]] = {
+        "method": lambda row: row.label,
+        "solver": lambda row: row.facts.method,
+        "fixed parameters": lambda row: _fixed(row.facts.study.config["solver"]),
+    }
+    if any(section.get("only") for section in data.values()):
+        columns["modalities"] = lambda row: ", ".join(data[row.label].get("only") or ["all"])
+    if len(scalings) > 1:
+        columns["scaling"] = lambda row: data[row.label].get("scaling", NONE)
+    columns["most frequent winner (folds)"] = _most_frequent_winner
+    lines = [[cell(row) for cell in columns.values()] for row in rows]
+    title = "Settings"
+    if len(scalings) == 1:
+        title = f"Settings; scaling of all methods: {scalings[0]}"
+    return TextTable([*columns], lines, title)
+
+
+def _fixed(solver: Mapping[str, Any]) -> str:
+    params = solver.get("params", {}).items()
+    return ", ".join(f"{name}={value}" for name, value in params) or NONE
+
+
+def _most_frequent_winner(row: MemberRow) -> str:
+    ((winner, count),) = Counter(refit.name for refit in row.facts.outer).most_common(1)
+    return f"{winner} ({count} of {len(row.scores)})"
 
 
 def _remarks(comparison: ComparisonResult, rows: Sequence[MemberRow]) -> Iterator[str]:
