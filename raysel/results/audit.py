@@ -188,7 +188,8 @@ class Audit:
 
     def display(self) -> AuditScores:
         """Return the picture, whose `headed_figure` has title and caption."""
-        from raysel.results.displays.audit import AuditScores  # noqa: PLC0415 - loads matplotlib
+        # Loads matplotlib.
+        from raysel.results.displays.audit import AuditScores  # noqa: PLC0415
 
         interval, ends = self.study.interval, None
         if interval.lower is not None and interval.upper is not None:

@@ -160,7 +160,10 @@ def data_facts(
     yield "features", f"{d}: {first}"
     if beside:
         yield "confounds", f"{len(beside)}, which are no features: {listed(map(quoted, beside))}"
-    n_by_task = preview.n_by_task if preview else ()
+    n_by_task: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    if preview:
+        n_by_task, notes = preview.n_by_task, preview.notes
     yield "layout", layout.describe(dataset.get("order") or "C", n_by_task)
     if preview and preview.values:
         yield "values", values_of_features(preview)
@@ -168,7 +171,7 @@ def data_facts(
         yield "in memory", _IN_BATCHES
     if left := list(_left_out(dataset)):
         yield "left out", "; ".join(left)
-    for note in other_notes(preview.notes if preview else ()):
+    for note in other_notes(notes):
         yield "reader", note
 
 

@@ -75,7 +75,8 @@ def _write_files(
         if result.layout.affine is not None:
             written += write_maps(ranking, result.layout, folder)
     if result.has_final or ranking is not None:
-        from raysel.results.displays.registry import write_displays  # noqa: PLC0415 - loads matplotlib
+        # Loads matplotlib.
+        from raysel.results.displays.registry import write_displays  # noqa: PLC0415
 
         kinds = result.config.get("pictures", StudyConfig.model_fields["pictures"].default)
         written += write_displays(

@@ -789,7 +789,8 @@ class StudyResult:
         return self._plot("profile", ax, ranking)
 
     def _plot(self, key: str, ax: Any, ranking: FeatureRanking | None = None) -> Any:
-        from raysel.results.displays.registry import display_of  # noqa: PLC0415 - loads matplotlib
+        # Loads matplotlib.
+        from raysel.results.displays.registry import display_of  # noqa: PLC0415
 
         return display_of(self.facts, key, ranking).plot(ax)
 

@@ -51,12 +51,10 @@ class FoldValues:
     def of(cls, values: Iterable[float | None]) -> FoldValues:
         """Compute mean and SD."""
         kept = tuple(values)
-        numbers = np.array(kept, dtype=np.float64)
-        return cls(
-            kept,
-            float(np.mean(numbers)),
-            float(np.std(numbers, ddof=1)) if len(kept) > 1 else float("nan"),
-        )
+        numbers, sd = np.array(kept, dtype=np.float64), float("nan")
+        if len(kept) > 1:
+            sd = float(np.std(numbers, ddof=1))
+        return cls(kept, float(np.mean(numbers)), sd)
 
     @property
     def array(self) -> FloatArray:
@@ -137,28 +135,35 @@ class Reference:
         outer fold has no interval, and is ``not distinguishable``.
         """
         test = self.test
-        if test is None:
-            return "not distinguishable" if self.paired.differences.any() else "equal"
-        if test.lower > 0:
+        if test is None and not self.paired.differences.any():
+            return "equal"
+        if test is not None and test.lower > 0:
             return "better"
-        return "worse" if test.upper < 0 else "not distinguishable"
+        if test is not None and test.upper < 0:
+            return "worse"
+        return "not distinguishable"
 
     def to_json(self) -> dict[str, Any]:
         """Return the scores and the difference as plain data."""
-        ends = (self.test.lower, self.test.upper) if self.test else (None, None)
-        return {
+        figures: dict[str, Any] = {
             "test_mean": self.mean,
             "test_std": finite(self.sd),
             "test": self.scores,
-            "curve": [finite(value) for value in self.curve],
-            **({"guess": self.recorded} if self.name == "chance" else {}),
-            **({"settings": list(self.settings)} if self.settings else {}),
-            "method_minus_it": {
-                **dict(zip(("mean", "lower", "upper"), (self.paired.mean, *ends), strict=True)),
-                "undefined_because": self.paired.reason or None,
-            },
-            "verdict": self.verdict,
+            "curve": list(map(finite, self.curve)),
         }
+        if self.name == "chance":
+            figures["guess"] = self.recorded
+        if self.settings:
+            figures["settings"] = list(self.settings)
+        test = self.test
+        figures["method_minus_it"] = {
+            "mean": self.paired.mean,
+            "lower": test.lower if test else None,
+            "upper": test.upper if test else None,
+            "undefined_because": self.paired.reason or None,
+        }
+        figures["verdict"] = self.verdict
+        return figures
 
 
 def fold_ratio(outer: Sequence[RefitRecord]) -> float:

@@ -149,7 +149,8 @@ class JoinedComparison:
         """Write the joined comparison into a folder."""
         ranking, figure = self.ranking, None
         if not ranking.reason:
-            from raysel.results.displays.critical_difference import RankDiagram  # noqa: PLC0415 - loads matplotlib
+            # Loads matplotlib.
+            from raysel.results.displays.critical_difference import RankDiagram  # noqa: PLC0415
 
             name = "sign test" if ranking.is_sign_test else "Nemenyi"
             joined_by = f"Bars join methods that do not differ ({name}, {ranking.alpha:g})."

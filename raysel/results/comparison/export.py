@@ -37,7 +37,8 @@ def export_comparison(comparison: ComparisonResult, folder: str | Path) -> list[
     """Write the tables, the text and the figure of a comparison into a folder."""
     figure: Display | None = None
     if comparison.studies:
-        from raysel.results.displays.comparison import ComparisonFigure  # noqa: PLC0415 - loads matplotlib
+        # Loads matplotlib.
+        from raysel.results.displays.comparison import ComparisonFigure  # noqa: PLC0415
 
         figure = ComparisonFigure.from_comparison(comparison)
     tables = {"comparison": score_table(comparison), "tests": pair_table(comparison)}
@@ -141,7 +142,8 @@ def page_of_comparison(comparison: ComparisonResult) -> Page:
     scores = _table(first, "scores.csv", score_table(comparison))
     blocks: list[Block] = [Text(text.answer, "answer"), scores, Text(text.notes, "note")]
     if comparison.studies:
-        from raysel.results.displays.comparison import ComparisonFigure  # noqa: PLC0415 - loads matplotlib
+        # Loads matplotlib.
+        from raysel.results.displays.comparison import ComparisonFigure  # noqa: PLC0415
         from raysel.results.page.pictures import picture  # noqa: PLC0415
 
         blocks.append(picture(ComparisonFigure.from_comparison(comparison)))

@@ -244,35 +244,33 @@ def _read_folds(study: StudyResult) -> OuterFolds:
 def _figures(row: MemberRow) -> dict[str, Any]:
     """Columns of a member with a result."""
     facts, agreement = row.facts, row.facts.agreement
-    figures = {f"test_{facts.metric}": facts.test.mean, "sd": facts.test.sd}
-    figures |= {
-        f"test_{facts.metric}/{task}": values.mean for task, values in facts.by_task.items()
-    }
+    score = f"test_{facts.metric}"
+    figures: dict[str, Any] = {score: facts.test.mean, "sd": facts.test.sd}
+    figures |= {f"{score}/{task}": values.mean for task, values in facts.by_task.items()}
     for name, values in facts.report.items():
         if known := values.known:
             figures |= {name: known.mean, f"{name}_sd": known.sd}
-    return figures | {
+    figures |= {
         "least_features": min(row.chosen, default=None),
         "most_features": max(row.chosen, default=None),
-        "top": agreement.top.n if agreement else None,
         "redundancy": row.redundancy,
-        "stability": agreement.stability.value if agreement else None,
-        "stability_of_noise": agreement.noise.mean if agreement and agreement.noise else None,
         "configurations": facts.n_tried[1],
         "cpu_seconds": row.cpu_seconds,
     }
+    if agreement is not None:
+        figures |= {"top": agreement.top.n, "stability": agreement.stability.value}
+        if agreement.noise is not None:
+            figures["stability_of_noise"] = agreement.noise.mean
+    return figures
 
 
 def _difference(pair: Pair) -> dict[str, Any]:
     """Columns of a member that is compared with the reference."""
-    ends = {"lower": pair.test.lower, "upper": pair.test.upper} if pair.test else {}
-    runs = {name: getattr(pair.compared, name) for name in ("won", "tied", "lost")}
-    return {
-        "difference": pair.compared.mean,
-        **ends,
-        **{f"p_{name}": p for name, p in pair.p.items()},
-        **runs,
-    }
+    figures = {f"p_{name}": p for name, p in pair.p.items()}
+    figures |= {name: getattr(pair.compared, name) for name in ("won", "tied", "lost")}
+    if pair.test is not None:
+        figures |= {"lower": pair.test.lower, "upper": pair.test.upper}
+    return {"difference": pair.compared.mean, **figures}
 
 
 def score_table(comparison: ComparisonResult) -> pd.DataFrame:

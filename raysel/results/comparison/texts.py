@@ -55,8 +55,8 @@ class _Notes:
 
     def mark(self, notes: Iterable[str]) -> str:
         """Return the marks of some footnotes, e.g. ``" [1, 3]"``; empty if there are none."""
-        marks = [self.numbers.setdefault(note, len(self.numbers) + 1) for note in notes]
-        return f" [{', '.join(map(str, marks))}]" if marks else ""
+        marks = [str(self.numbers.setdefault(note, len(self.numbers) + 1)) for note in notes]
+        return f" [{', '.join(marks)}]" if marks else ""
 
     def lines(self) -> list[str]:
         return [f"[{number}] {note}." for note, number in self.numbers.items()]
@@ -112,15 +112,13 @@ def _score_table(comparison: ComparisonResult, title: str, notes: _Notes) -> Tex
             _mean_and_sd(row.facts.report.get(name)) + notes.mark(row.notes.get(name, []))
         )
     if any(row.redundancy is not None for row in rows.values()):
-        columns["RED"] = lambda row: NONE if row.redundancy is None else f"{row.redundancy:.3f}"
+        columns["RED"] = lambda row: _cell(row.redundancy, "{:.3f}".format)
     if any(row.facts.agreement for row in rows.values()):
         columns["stability"] = lambda row: _stability(row.facts.agreement, notes)
     columns["configurations tried"] = lambda row: (
         number_range(row.facts.n_tried) + notes.mark(row.notes["tried"])
     )
-    columns["CPU s a fit"] = lambda row: (
-        NONE if row.cpu_seconds is None else _seconds(row.cpu_seconds)
-    )
+    columns["CPU s a fit"] = lambda row: _cell(row.cpu_seconds, _seconds)
     lines = []
     for member in comparison.members:
         if row := rows.get(member.label):
@@ -129,6 +127,10 @@ def _score_table(comparison: ComparisonResult, title: str, notes: _Notes) -> Tex
             why = notes.mark([member.failure.rstrip(".")])
             lines.append([member.label, NO_RESULT + why, *[""] * (len(columns) - 2)])
     return TextTable([*columns], lines, title)
+
+
+def _cell(value: float | None, form: Callable[[float], str]) -> str:
+    return NONE if value is None else form(value)
 
 
 def _stability(agreement: Agreement | None, notes: _Notes) -> str:
@@ -278,8 +280,10 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
 
 def _scoring(facts: Facts) -> str:
     """How a member is scored."""
-    tasks = f" The score is the mean over {len(facts.by_task)} tasks." if facts.by_task else ""
-    return rule_sentence(facts.evaluation, facts.study.choose_n) + tasks
+    rule = rule_sentence(facts.evaluation, facts.study.choose_n)
+    if not facts.by_task:
+        return rule
+    return f"{rule} The score is the mean over {len(facts.by_task)} tasks."
 
 
 def _grouped(pairs: Iterable[tuple[object, str]]) -> dict[object, list[str]]:
