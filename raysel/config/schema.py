@@ -85,8 +85,9 @@ class _SamplesConfig(_Section):
     """Built-in data set, e.g. digits; or nifti, where `path` is a table of NIfTI files. Exactly one
     of source, path and tasks is needed otherwise."""
     params: dict[str, Parameter] | None = None
-    """Parameters of a generated data set, `source: planted-tensor`: shape, block, n_classes,
-    n_per_class, rank, noise and seed."""
+    """Parameters of a generated data set: of `source: planted-genes` n_samples, n_modules,
+    n_planted, n_classes, empty and seed; of planted-tensor shape, block, n_classes, n_per_class,
+    rank, noise and seed."""
     path: Place | None = None
     """Data file, or folder with one folder of images for each class; a relative path is looked up
     from the working directory, then from $RAYSEL_DATA. Or its URI, s3://BUCKET/KEY, gs://BUCKET/KEY

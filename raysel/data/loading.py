@@ -31,6 +31,7 @@ from raysel.data.formats.nifti import read_nifti_table
 from raysel.data.formats.sparse_matrices import refuse_sparse_files
 from raysel.data.formats.table_contents import METADATA_KEY
 from raysel.data.formats.tables import TABLE_SUFFIXES, read_stored_table, read_table
+from raysel.data.planted_table import SOURCE, make_gene_table
 from raysel.data.synthetic import make_tensor_classification
 from raysel.data.task_blocks import TaskBlocks
 
@@ -43,8 +44,9 @@ _LOADERS: dict[str, Callable[[], Any]] = {
 }
 
 #: Built-in data sets that are generated, with parameters.
-_GENERATORS: dict[str, Callable[..., tuple[Dataset, Any]]] = {
-    "planted-tensor": make_tensor_classification
+_GENERATORS: dict[str, Callable[..., tuple[Dataset | RawData, Any]]] = {
+    SOURCE: make_gene_table,
+    "planted-tensor": make_tensor_classification,
 }
 
 #: Names that `load_dataset` accepts in place of a file.
@@ -122,8 +124,9 @@ def load_dataset(
     ----------
     path_or_name : str or Path
         Name of one of scikit-learn's data sets (digits, iris, wine, breast_cancer or diabetes) or
-        of the generated one (planted-tensor: classes that differ in a block of cells), or path of a
-        file, relative to the working directory or else to ``$RAYSEL_DATA``:
+        of a generated one (planted-genes: a table of genes in modules, see `make_gene_table`;
+        planted-tensor: classes that differ in a block of cells), or path of a file, relative to the
+        working directory or else to ``$RAYSEL_DATA``:
 
         - .npz, .mat, .h5 and .hdf5: arrays ``X``, (n, d) or (n, h, w), or an array for each
           modality, (n, width), under any names, or as ``view_0``, ``view_1``, ... with
@@ -205,8 +208,9 @@ def load_dataset(
         Table that holds the confounds where the data file is none: with a row for each sample in
         their order, or, for a folder of images, with a column of the path of each image in it.
     params : mapping of str to object, default=None
-        Parameters of a generated data set; of planted-tensor shape, block, n_classes, n_per_class,
-        rank, noise, and seed (0 by default).
+        Parameters of a generated data set; of planted-genes n_samples, n_modules, n_planted,
+        n_classes and empty, of planted-tensor shape, block, n_classes, n_per_class, rank and noise;
+        of both seed (0 by default).
     in_memory : bool, default=True
         Whether the samples are read into memory. False: those of a Parquet or Arrow file stay in
         it, and whoever uses them reads a bounded number of rows at a time, see
@@ -348,12 +352,12 @@ def _generate(
             )
     given["random_state"] = given.pop("seed")
     try:
-        dataset, _ = make(**given)
+        made, _ = make(**given)
     except ConfigError as error:
         raise DataError(f"params: {error}") from error
-    return name, RawData(
-        X=np.asarray(dataset.X).reshape(-1, *dataset.layout.shape), y=dataset.y, name=name
-    )
+    if isinstance(made, RawData):
+        return name, replace(made, name=name)
+    return name, RawData(X=np.asarray(made.X).reshape(-1, *made.layout.shape), y=made.y, name=name)
 
 
 def _is_like(value: Any, default: Any) -> bool:
