@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 #: Study that ``tune`` runs by default.
-BUILTIN = "digits-smr"
+BUILTIN = "planted-genes"
 #: Folder that ``compare`` writes several comparisons to by default.
 JOINED = "raysel-comparison"
 

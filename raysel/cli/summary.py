@@ -107,6 +107,9 @@ def _lines(result: StudyResult, *, verbose: bool) -> Iterator[tuple[str, str]]:
         "by task": texts.format_each(facts.by_task),
         "reported": texts.format_each(facts.report, "test "),
     }
+    if planted := facts.planted:
+        found = texts.planted_sentence(planted), texts.lost_sentence(planted)
+        lines["planted"] = " ".join(filter(None, found))
     if agreement:
         lines["stability"] = texts.short_stability(facts)
     if verbose:

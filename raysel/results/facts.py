@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from raysel.core.arrays import FloatArray
+from raysel.data.planted_table import planted_roles
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.records import FINAL, Convergence, RefitRecord
 from raysel.numerics.inference import MeanInterval
@@ -19,6 +20,7 @@ from raysel.results import scores
 from raysel.results.agreement import Agreement, choose_top, source_ranking
 from raysel.results.coefficients import Coefficients
 from raysel.results.permutation import PermutationTest
+from raysel.results.planted import PlantedGenes
 from raysel.results.records import StudyRecords
 from raysel.results.remarks import Remark, actions, inner_convergence, limitations
 from raysel.results.scores import FoldValues, Reference, finite
@@ -262,6 +264,13 @@ class Facts:
         """Return the ranking of a source, with the columns that later work has added."""
         self.records.check_ranks(top)
         return source_ranking(self.records, top, by, self._added_columns)
+
+    @cached_property
+    def planted(self) -> PlantedGenes | None:
+        """What of a generated table is among the best of the consensus; None for other data."""
+        dataset = self.records.config["dataset"]
+        roles = planted_roles(dataset.get("source"), dataset.get("params"))
+        return PlantedGenes.count(self.ranking(), roles) if roles else None
 
     @property
     def _added_columns(self) -> dict[str, FloatArray]:

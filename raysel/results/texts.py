@@ -12,6 +12,7 @@ import numpy as np
 from raysel.config.searches import LISTED
 from raysel.core.printing import listed, mean_and_sd, short
 from raysel.data.layouts import SEPARATOR
+from raysel.data.planted_table import BATCH, NOISE, PLANTED, PROXY
 from raysel.evaluation.confounds import CONFOUNDS
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import ChooseN, RefitRecord
@@ -19,6 +20,7 @@ from raysel.numerics.inference import PairedComparison, TTest
 from raysel.numerics.metrics import has_positive_class, is_of_quantities
 from raysel.results.agreement import GIVEN, Agreement
 from raysel.results.facts import Facts
+from raysel.results.planted import PlantedGenes
 from raysel.results.scores import FoldValues, Reference
 from raysel.results.tables import NONE, TextTable
 
@@ -53,6 +55,12 @@ _WITH = {
 VERDICTS = {"equal": "the same on every fold", "not distinguishable": "no clear difference"}
 #: Share of the features from which on a selection of them says nothing.
 _NEARLY_ALL = 0.9
+#: What is said of genes that were not planted, by their role; the same of one and of many.
+_ROLES_IN_WORDS = {
+    PROXY: "only followed a planted gene",
+    BATCH: "only followed the plate",
+    NOISE: "told nothing",
+}
 
 # --- figures -----------------------------------------------------------------------------------
 
@@ -565,6 +573,35 @@ def feature_table(
         f" their best {ranking.n_selected}"
     )
     return TextTable(list(columns), list(zip(*columns.values(), strict=True)), title)
+
+
+def planted_sentence(found: PlantedGenes) -> str:
+    """Return how many of the planted genes the consensus finds."""
+    n, best = found.all[PLANTED], found.best
+    parts = [f"{best[PLANTED]} were planted"]
+    missing = []
+    for role, said in _ROLES_IN_WORDS.items():
+        if best[role]:
+            parts.append(f"{best[role]} {said}")
+        else:
+            missing.append(said)
+    none = f"; none {' or '.join(missing)}" if missing else ""
+    return (
+        f"{n} of {sum(found.all.values())} genes were planted. Of the {n} best by the consensus"
+        f" {', '.join(parts)}{none}."
+    )
+
+
+def lost_sentence(found: PlantedGenes) -> str:
+    """Return a selection of some outer folds that does not survive; nothing if there is none."""
+    gene = found.lost
+    if gene is None:
+        return ""
+    return (
+        f"{gene.name} ({_ROLES_IN_WORDS[gene.role]}) is among the {found.all[PLANTED]} best of"
+        f" {gene.n_folds} of {found.n_folds} outer folds, but not of the consensus: it does not"
+        " survive."
+    )
 
 
 def first_features(ranking: FeatureRanking, most: int = 5) -> str:

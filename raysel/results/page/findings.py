@@ -74,11 +74,10 @@ def answer_sentences(result: StudyResult) -> list[str]:
         sentences.append(verdict or texts.short_verdict(facts))
     if not result.ranks_features:
         return [*sentences, "The method gives no scores of the features, and so no ranking."]
-    return [
-        *sentences,
-        texts.first_features(_ranking(result)),
-        f"The stability {texts.short_stability(facts)}",
-    ]
+    sentences.append(texts.first_features(_ranking(result)))
+    if planted := facts.planted:
+        sentences += filter(None, [texts.planted_sentence(planted), texts.lost_sentence(planted)])
+    return [*sentences, f"The stability {texts.short_stability(facts)}"]
 
 
 def _ranking(result: StudyResult) -> FeatureRanking:
