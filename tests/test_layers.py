@@ -208,6 +208,17 @@ def test_a_heavy_library_has_one_home():
     assert not wrong
 
 
+def test_displays_and_pages_compute_no_standard_deviation():
+    # They show those of the facts, which compute each once; `ddof` is what a sample's takes.
+    shown = [
+        MODULES[name]
+        for name in MODULES
+        if name.startswith(("raysel.results.displays.", "raysel.results.page."))
+    ]
+    assert not [path.name for path in shown if "ddof" in path.read_text(encoding="utf-8")]
+    assert "ddof" in MODULES["raysel.results.scores"].read_text(encoding="utf-8")
+
+
 def test_nothing_imports_tests_or_experiments():
     roots = {target.split(".")[0] for name in MODULES for _, target in imports(name)}
     assert not roots & {"tests", "experiments", "conf", "conftest", "hypothesis"}
