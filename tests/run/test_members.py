@@ -245,7 +245,7 @@ def test_ray_is_started_once_for_all_members_and_leaves_the_process_as_it_was(fi
     token.write_text("a" * 64)
     token.chmod(0o644)  # as Ray made it in an earlier session
     path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    own = {"HOME": str(here), "PYTHONPATH": path}
+    own = {"HOME": str(here), "PYTHONPATH": path, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
     environment = {
         name: value for name, value in os.environ.items() if name != "RAY_AUTH_MODE"
     } | own
