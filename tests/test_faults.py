@@ -128,7 +128,8 @@ def begin() -> None:
     """What a study's directory holds when its driver is killed after two trials."""
     study = Study.prepare(load_config("few.yaml"))
     directory, hold = StudyDirectory.create(Path("killed"), 0)
-    begun = study_record(study, id_="0" * 32, uri="sqlite:///mlflow.db", started=0.0)
+    begun = study_record(study, id_="0" * 32, uri=absolute_uri("sqlite:///mlflow.db"), started=0.0)
+    note_place(begun.uri)
     with hold, _new_journal(study, directory, begun) as journal:
         for c in study.configurations[:2]:
             journal.append(TrialRecord(c.id, c.name, dict(c.params), "finished"))

@@ -29,7 +29,7 @@ def wine(tmp_path, monkeypatch):
 
 
 def said(capsys, *arguments):
-    assert main([*arguments, "--dry-run"]) == 2
+    assert main(["digits-smr", *arguments, "--dry-run"]) == 2
     return capsys.readouterr().err
 
 
@@ -55,7 +55,7 @@ def test_a_class_of_one_sample_names_the_key_that_leaves_it_out(wine, capsys):
     message = said(capsys, *dataset(), *TABLE)
     assert "class lonely one has 1 sample, too few for cv.outer=3 folds" in message
     key = re.search(r'dataset\.exclude_classes: (\["lonely one"\])', message)[1]
-    assert main([*dataset(exclude_classes=key), *TABLE, "--dry-run"]) == 0
+    assert main(["digits-smr", *dataset(exclude_classes=key), *TABLE, "--dry-run"]) == 0
     wine.assign(y=["c", "c", *["a", "b"] * 88]).to_csv("t.csv", index=False)
     message = said(capsys, *dataset(), *TABLE)
     assert "set at most 2 folds, or leave out its samples by dataset.exclude_classes" in message
@@ -83,7 +83,7 @@ def test_a_quantity_as_label_is_refused_where_classes_are_asked_for(wine, capsys
     for path in ("t.csv", "t.npz"):
         message = said(capsys, *dataset(path, task="classification"), *TABLE)
         assert "a quantity is predicted where dataset.task is regression or left out" in message
-        assert main([*dataset(path), *TABLE, "--dry-run"]) == 0
+        assert main(["digits-smr", *dataset(path), *TABLE, "--dry-run"]) == 0
 
 
 def test_another_name_of_the_label_and_text_among_the_features_name_their_keys(wine, capsys):
@@ -91,12 +91,12 @@ def test_another_name_of_the_label_and_text_among_the_features_name_their_keys(w
     assert "label" in said(capsys, *dataset(), *TABLE)
     assert "'ward'" in said(capsys, *dataset(label="Befund"), *TABLE)
     assert "drop" in said(capsys, *dataset(label="Befund"), *TABLE)
-    assert main([*dataset(label="Befund", drop="[ward]"), *TABLE, "--dry-run"]) == 0
+    assert main(["digits-smr", *dataset(label="Befund", drop="[ward]"), *TABLE, "--dry-run"]) == 0
 
 
 def test_numbers_as_text_are_classes(wine, capsys):
     wine.assign(y=[f"{c}.0" for c in load_wine().target]).to_csv("t.csv", index=False)
-    assert main([*dataset(), *TABLE, "--dry-run"]) == 0
+    assert main(["digits-smr", *dataset(), *TABLE, "--dry-run"]) == 0
     assert "classes     3, 48 to 71 samples each: 0 (59), 1 (71), 2 (48)" in capsys.readouterr().out
 
 
@@ -136,7 +136,10 @@ def test_few_samples_of_two_classes_run_with_as_many_folds(wine, capsys):
     assert "class a has 5 samples" in message
     assert "at most 5 folds" in message
     assert "exclude_classes" not in message  # nothing would be left
-    assert main([*dataset(), *TABLE, "--set", "cv={outer: 5, inner: 4}", "--dry-run"]) == 0
+    assert (
+        main(["digits-smr", *dataset(), *TABLE, "--set", "cv={outer: 5, inner: 4}", "--dry-run"])
+        == 0
+    )
 
 
 def test_labels_of_the_wrong_length_or_shape_are_named():

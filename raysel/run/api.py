@@ -406,5 +406,5 @@ def _resume(
     """Resume what is in a directory."""
     with working_folder(path, options, new=False) as folder:
         directory = StudyDirectory(folder)
-        kind.read(directory)  # refuses what is of another kind
+        kind.check(directory)
         return kind.prepare(config, overrides, resumed=directory).resume(directory, options)

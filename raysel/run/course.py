@@ -97,9 +97,9 @@ class OneStudy(Planned[StudyConfig, StudyResult]):
         return load_config(source, overrides, own_data=own_data)
 
     @staticmethod
-    def read(directory: StudyDirectory) -> StoredStudy:
-        """Read the study in a directory."""
-        return StoredStudy.read(directory)
+    def check(directory: StudyDirectory) -> None:
+        """Check that a directory can be read; its journal tells whether it holds a study."""
+        directory.check()
 
     def run(self, path: Path, options: RunOptions = DEFAULTS) -> StudyResult:
         """Run the study in a new directory."""
@@ -111,7 +111,9 @@ class OneStudy(Planned[StudyConfig, StudyResult]):
     def resume(self, directory: StudyDirectory, options: RunOptions = DEFAULTS) -> StudyResult:
         """Resume the study in its directory."""
         self.check_resources(options)
-        study = with_known_executor(self.first, options, lambda: self.read(directory).n_trials)
+        study = with_known_executor(
+            self.first, options, lambda: StoredStudy.read(directory).n_trials
+        )
         executor = make_executor(study, options)
         return resume(study, directory, executor, options.listeners, show=options.show)
 

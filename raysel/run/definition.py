@@ -167,8 +167,8 @@ class Planned(ABC, Generic[ConfigT, ResultT]):
 
     @staticmethod
     @abstractmethod
-    def read(directory: StudyDirectory) -> object:
-        """Read what a directory holds; it is refused if that is of another kind."""
+    def check(directory: StudyDirectory) -> None:
+        """Refuse a directory that holds something of another kind."""
 
     @classmethod
     @abstractmethod

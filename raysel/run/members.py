@@ -101,9 +101,9 @@ class Comparison(Planned[ComparisonConfig, ComparisonResult]):
         return load_comparison(source, overrides, own_data=own_data)
 
     @staticmethod
-    def read(directory: StudyDirectory) -> ComparisonRecord:
-        """Read the list of members in a directory."""
-        return ComparisonRecord.read(directory)
+    def check(directory: StudyDirectory) -> None:
+        """Check that a directory has a list of members."""
+        ComparisonRecord.read(directory)
 
     def naming(self, label: str) -> AbstractContextManager[None]:
         """Name a member in errors."""
@@ -154,7 +154,7 @@ class Comparison(Planned[ComparisonConfig, ComparisonResult]):
         """Resume the members; those that have finished are kept, failed ones tried again."""
         self.check_resources(options)
         with directory.open(_NEEDED_BYTES) as lock:
-            before = self.read(directory)
+            before = ComparisonRecord.read(directory)
             self.check_stored(directory)
             uri = self.uri_in(directory, before)
             record = self.record(id_=before.id, uri=uri, started=before.started)

@@ -140,7 +140,7 @@ def test_what_would_change_samples_labels_folds_or_seed_is_refused_by_name():
             "compare.SMR.dataset.scalng: unknown key; did you mean `scaling`?",
         ),
         ("compare.SMR.solver=null", "compare.SMR.solver: this key is required"),
-        ("compare.SMR.search.method=path ways", "compare.SMR.search.method: "),
+        ("compare.SMR.search.num_samples=many", "compare.SMR.search.num_samples: "),
         ("compare.SMR=3", "compare.SMR: input should be a mapping of keys to values, not 3"),
         (
             "compare={a: {solver: {name: smr}}}",

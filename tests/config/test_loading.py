@@ -178,7 +178,6 @@ WRONG_VALUES = [
     ("cv.inner=two", "cv.inner", "two"),
     ("cv=3", "cv", "outer, inner, repeats, train_per_class, groups, blocks, plan"),
     ("cv={train_per_class: 3}", "cv", "repeats"),
-    ("search.method=hyperband", "search.method", "hyperband"),
     ("search.cpus_per_trial=0.5", "search.cpus_per_trial", "0.5"),
     ("tracking.uri=[1]", "tracking.uri", ""),
     ("output=3", "output", "3"),

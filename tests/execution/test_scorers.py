@@ -453,7 +453,7 @@ def test_outputs_of_the_test_samples_are_those_of_the_stored_model(tmp_path):
                     for f in study.plan.outer
                 ]
                 assert [
-                    curve.figure_of(s.truth, s.score) for s in shown.samples["1"]
+                    curve.summarise(s.truth, s.score) for s in shown.samples["1"]
                 ] == pytest.approx(areas)
                 pooled = shown.frame().query("samples == 'pooled'")
                 lines = [line for line in shown.plot().lines if line.get_linewidth() == 2.0]
