@@ -218,7 +218,6 @@ def _prepared(arguments: Namespace) -> tuple[OneStudy | Comparison, StudyDirecto
         )
     kind: type[OneStudy | Comparison] = Comparison if compared else OneStudy
     if directory:
-        kind.check(directory)
         return kind.prepare(arguments.config, arguments.set, resumed=directory), directory
     return kind.prepare(arguments.config or BUILTIN, arguments.set), None
 

@@ -406,5 +406,4 @@ def _resume(
     """Resume what is in a directory."""
     with working_folder(path, options, new=False) as folder:
         directory = StudyDirectory(folder)
-        kind.check(directory)
         return kind.prepare(config, overrides, resumed=directory).resume(directory, options)

@@ -98,8 +98,8 @@ class OneStudy(Planned[StudyConfig, StudyResult]):
 
     @staticmethod
     def check(directory: StudyDirectory) -> None:
-        """Check that a directory can be read; its journal tells whether it holds a study."""
-        directory.check()
+        """Check that a directory has the journal of a study."""
+        StoredStudy.read(directory)
 
     def run(self, path: Path, options: RunOptions = DEFAULTS) -> StudyResult:
         """Run the study in a new directory."""
