@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -99,7 +100,8 @@ def _type(annotation: Any) -> str:
             return word
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        metadata = [item for extra in arguments[1:] for item in getattr(extra, "metadata", [extra])]
+        groups = [getattr(extra, "metadata", [extra]) for extra in arguments[1:]]
+        metadata = list(chain.from_iterable(groups))
         return " ".join([_type(arguments[0]), ", ".join(_bounds(metadata))]).rstrip()
     if origin is Literal:
         return " | ".join(
