@@ -406,4 +406,6 @@ def _resume(
     """Resume what is in a directory."""
     with working_folder(path, options, new=False) as folder:
         directory = StudyDirectory(folder)
+        if config is not None:
+            kind.check(directory)
         return kind.prepare(config, overrides, resumed=directory).resume(directory, options)

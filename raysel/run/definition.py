@@ -113,7 +113,7 @@ class Planned(ABC, Generic[ConfigT, ResultT]):
         is_stored = config is None
         if config is None:
             config = cls._stored(directory, overrides)
-        cls.check(directory)
+            cls.check(directory)
         has_data = directory.data.exists() and not names_data(config, overrides)
         loaded = cls.load(config, overrides, own_data=has_data)
         if has_data:
