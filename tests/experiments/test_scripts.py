@@ -59,9 +59,6 @@ ARGUMENTS = {
     ),
     "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/slots.py": "few.yaml --slots 2",
-    "benchmarks/search-overhead/start.py": (
-        f"--repeats 1 few.yaml {SHORT} --set solver.space.alpha=[0.1]"
-    ),
     "benchmarks/search-overhead/tables.py": "--columns 200 --cases text",
     "benchmarks/stored-data/run.py": "--samples 300 --side 8 --compare",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
@@ -193,14 +190,6 @@ SHORTER = {
     "benchmarks/search-overhead/growth.py": {
         '"num_samples": trials}': '"num_samples": trials, "executor": "serial"}',
         '"max_iter": 5': '"max_iter": 1',
-    },
-    "benchmarks/search-overhead/start.py": {
-        '(["-m", "raysel.tune"], []),': (
-            '(["-m", "raysel.tune"], ["--set", "search.executor=serial"]),'
-        ),
-        '"--as-it-comes"], []': '"--as-it-comes"], ["--set", "search.executor=serial"]',
-        '"serial": (["-m", "raysel.tune"], ["--set", "search.executor=serial"]),\n': "",
-        "wait(0.1)": "wait(0.5)",
     },
     # It looks at all processes ten times a second, which is as dear as a command.
     "benchmarks/search-overhead/comparison.py": {"wait(0.1)": "wait(0.5)"},

@@ -63,7 +63,7 @@ def main() -> None:
                 amount = str(vars(arguments)[number.removeprefix("--")])
                 copy = Path(name, command)
                 shutil.copytree(f"{name}/study", copy)
-                cpu, wall = timed(["-m", f"raysel.{command}", str(copy), number, amount, "--quiet"])
+                cpu, wall = timed(["-m", "raysel", command, str(copy), number, amount, "--quiet"])
                 shutil.rmtree(copy)
                 ratios[command].append(cpu / own[-1])
                 print(

@@ -104,7 +104,7 @@ def simulated(seeds: int) -> Iterator[dict[str, Any]]:
             table = draw(np.random.default_rng(seed), SAMPLES, FEATURES)
             for method, folds in STUDIES:
                 result = study(table, METHODS[method], folds, seed)
-                sparse = int((result.fold_ranks.n_scored < FEATURES).sum())
+                sparse = int((result.recorded.fold_ranks.n_scored < FEATURES).sum())
                 row = {"seed": seed, "table": what, "method": method, "folds": folds}
                 row |= {"sparse winners": sparse, "N": result.default_top}
                 yield row | shares(orders_of(result), table[2])

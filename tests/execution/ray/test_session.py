@@ -121,7 +121,7 @@ def test_actors_of_tune_get_no_key(tmp_path, monkeypatch):
     study = make_study(tmp_path / "few.npz", search={}, solver__space={"alpha": [0.1]})
     plan = trial_plan(study)
     monkeypatch.setattr(plan, "trial_class", Told)
-    with quiet_log(tmp_path / "run", study) as log, make_executor(study, None) as executor:
+    with quiet_log(tmp_path / "run", study) as log, make_executor(study) as executor:
         executor.run_trials(plan, log)
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
     given = record["error"].removeprefix("LookupError: ").split()
