@@ -42,7 +42,6 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     modalities : dict of str to int, default=None
         Number of columns of each modality, in column order. None: all columns are one modality.
     method : str, default="zscore_sqrt_width"
-        One of zscore_sqrt_width, zscore, minmax, row_unit and none.
         "zscore": zero mean and unit variance for each feature. "zscore_sqrt_width": z-scores
         divided by the square root of the modality's number of columns, so that every modality has
         the same total variance. "minmax": each feature to [0, 1]. "row_unit": each sample to unit
