@@ -9,7 +9,6 @@ import inspect
 import re
 from ast import literal_eval
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from sklearn.base import BaseEstimator
 
 import raysel
 import raysel.testing
+from experiments.guide.reference import FOR_AUTHORS, RESULTS, find
 from raysel.base.registry import OWN, solver_class
 from raysel.data import layouts
 from raysel.testing.method_cases import fitted, samples_for
@@ -28,17 +28,6 @@ METHODS = {name: solver_class(name) for name in OWN}
 #: Attributes that a fit on a plain array, or with the parameters of the suite, does not set; their
 #: text says when.
 SOMETIMES = re.compile(r"\bonly\b|if X had|if they are known|if it had any")
-#: What authors of a method, reader, sampler or executor derive from or call, beside the bases of
-#: raysel's own methods, and what public functions return.
-FOR_AUTHORS = [
-    *("raysel.base.estimator:Capabilities", "raysel.base.classifiers:TensorSelector"),
-    *(f"raysel.base.models:{name}" for name in ("save_model", "load_model", "untrusted_types")),
-    "raysel.base.model_types:trusted_types",
-    *("raysel.data.formats.files:RawData", "raysel.data.formats.files:ReadOptions"),
-    *("raysel.evaluation.samplers:Sampler", "raysel.execution.executor:Executor"),
-    "raysel.results.result:StudyResult",  # which run_study and open_study return
-    "raysel.results.comparison.result:ComparisonResult",
-]
 #: Headers of numpydoc's sections.
 SECTION = re.compile(
     r"^ *(Parameters|Attributes|Returns|Yields|Raises|Warns|Examples|See Also|Notes|References)\n"
@@ -66,11 +55,10 @@ def documented() -> set[str]:
     """Modules and names, ``module:name``, of what has numpydoc's sections: public things and
     raysel's bases of them.
     """
-    named = [place.split(":") for place in FOR_AUTHORS]
     things: list[Any] = [
         *PUBLIC.values(),
         *METHODS.values(),
-        *(getattr(import_module(m), name) for m, name in named),
+        *(find(place) for place in (*FOR_AUTHORS, *RESULTS)),
     ]
     things += [getattr(home, name) for home in (raysel.testing, layouts) for name in home.__all__]
     bases = {
