@@ -14,7 +14,7 @@ from raysel.core.files import write_result
 from raysel.core.printing import Terminal, first_line, hanging
 from raysel.data.dataset import Dataset
 from raysel.data.targets import CLASSES, QUANTITIES
-from raysel.evaluation.judges import LINEAR_SVM, RIDGE
+from raysel.evaluation.scoring_estimators import LINEAR_SVM, RIDGE
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.results.audit import Audit
 from raysel.run.audit import audit_study

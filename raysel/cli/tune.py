@@ -298,16 +298,16 @@ def _kept(arguments: Namespace, path: Path | None) -> str:
 
 def _names(config: Mapping[str, Any]) -> list[str]:
     """Return the names in a configuration that may be those of code."""
-    evaluation, judge = config["evaluation"], config["evaluation"]["estimator"]
-    if not isinstance(judge, str):
-        judge = judge["name"]
+    evaluation, estimator = config["evaluation"], config["evaluation"]["estimator"]
+    if not isinstance(estimator, str):
+        estimator = estimator["name"]
     steps: list[str] = []
     for section in config["dataset"].get("tasks") or [config["dataset"]]:
         steps += dotted_steps(section.get("prepare", ()))
     return [
         config["solver"]["name"],
         config["search"]["method"],
-        judge,
+        estimator,
         evaluation["metric"],
         *evaluation.get("report", ()),
         *steps,

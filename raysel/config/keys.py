@@ -15,10 +15,10 @@ from pydantic_core import PydanticUndefined
 from raysel.config.comparison import ComparisonConfig, MemberKeys
 from raysel.config.schema import (
     ClassLabel,
-    JudgeChoice,
     LabelColumns,
     OuterFolds,
     Parameter,
+    ScoringEstimatorChoice,
     SpaceDomain,
     Step,
     StudyConfig,
@@ -31,7 +31,7 @@ _NAMED = (
     (SpaceDomain, "domain"),
     (MemberKeys, "keys of a study"),
     (ClassLabel, "text or integer"),
-    (JudgeChoice, "auto, native, knn, linear_svm, ridge, dotted name or mapping"),
+    (ScoringEstimatorChoice, "auto, native, knn, linear_svm, ridge, dotted name or mapping"),
     (LabelColumns, "text or list of text"),
     (OuterFolds, "integer >= 2 or n_samples"),
     (Step, "step"),
@@ -71,7 +71,7 @@ def _list_keys(model: type[BaseModel], prefix: str) -> Iterator[ConfigKey]:
     hints = get_type_hints(model, include_extras=True)
     for name, field in model.model_fields.items():
         annotation = _without_none(hints[name])
-        if (section := _section_in(annotation)) and annotation != JudgeChoice:
+        if (section := _section_in(annotation)) and annotation != ScoringEstimatorChoice:
             listed = "" if annotation is section else "[]"
             yield from _list_keys(section, f"{prefix}{name}{listed}.")
         else:
@@ -85,7 +85,7 @@ def _without_none(annotation: Any) -> Any:
     if get_origin(inner) not in (UnionType, Union) or annotation in (
         Parameter,
         SpaceDomain,
-        JudgeChoice,
+        ScoringEstimatorChoice,
         LabelColumns,
         OuterFolds,
     ):

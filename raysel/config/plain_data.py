@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from raysel.config.schema import NIFTI
-from raysel.config.values import FORMER_JUDGE, renamed_judge
+from raysel.config.values import FORMER_ESTIMATOR_KEY, with_estimator_key
 from raysel.core.errors import ConfigError
 
 #: Characters of a configuration, which take up to 10 s; the longest of conf/ has 2000.
@@ -215,7 +215,7 @@ def apply_overrides(
 def set_key(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
     """Set a key of a configuration that is given as plain data."""
     parts = _parts(raw, str(key).strip())
-    if tuple(parts[-2:]) == ("evaluation", FORMER_JUDGE):
+    if tuple(parts[-2:]) == ("evaluation", FORMER_ESTIMATOR_KEY):
         parts[-1] = "estimator"
     if not all(parts):
         raise ConfigError(f"{origin}: {key!r} is not a key; write it with dots, e.g. cv.outer")
@@ -242,7 +242,7 @@ def with_new_names(raw: Any) -> Any:
         "classifier",
         "estimator",
     } <= set(section):
-        renamed["evaluation"] = renamed_judge(section)
+        renamed["evaluation"] = with_estimator_key(section)
     if isinstance(members := renamed.get("compare"), Mapping):
         renamed["compare"] = {label: with_new_names(keys) for label, keys in members.items()}
     return renamed

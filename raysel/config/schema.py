@@ -29,14 +29,14 @@ from raysel.config.space import (
 )
 from raysel.config.values import (
     class_label,
-    judge_from_yaml,
     label_columns,
     outer_folds,
-    renamed_judge,
     repeated,
     resources_from_yaml,
+    scoring_estimator_from_yaml,
     several,
     tried_configurations,
+    with_estimator_key,
 )
 from raysel.core.credentials import keep_all_credentials
 from raysel.core.storage.location import set_credentials_aside
@@ -278,11 +278,11 @@ class DatasetConfig(_SamplesConfig):
         return self
 
 
-Method = TypeVar("Method", "SolverConfig", "JudgeConfig")
+Method = TypeVar("Method", "SolverConfig", "ScoringEstimatorConfig")
 
 
 def refuse_parameters_given_twice(section: Method) -> Method:
-    """Check that no parameter of a solver or judge is both fixed and searched."""
+    """Check that no parameter of a solver or estimator is both fixed and searched."""
     if both := sorted(set(section.params) & set(section.space)):
         raise ValueError(f"{', '.join(both)} stands in `params` and in `space`; keep one")
     return section
@@ -314,7 +314,7 @@ class SolverConfig(_Section):
     _no_parameter_twice = model_validator(mode="after")(refuse_parameters_given_twice)
 
 
-class JudgeConfig(_Section):
+class ScoringEstimatorConfig(_Section):
     """Estimator in scikit-learn's style that scores the best features."""
 
     name: Annotated[str, Field(pattern=r"\.")]
@@ -328,11 +328,13 @@ class JudgeConfig(_Section):
 
 
 #: What scores the best features, by its short name or as a section.
-JudgeChoice = Annotated[
-    Literal["auto", "native", "knn", "linear_svm", "ridge"] | JudgeConfig,
-    BeforeValidator(judge_from_yaml),
+ScoringEstimatorChoice = Annotated[
+    Literal["auto", "native", "knn", "linear_svm", "ridge"] | ScoringEstimatorConfig,
+    BeforeValidator(scoring_estimator_from_yaml),
     PlainSerializer(
-        lambda judge: judge if isinstance(judge, str) else judge.model_dump(mode="json")
+        lambda estimator: (
+            estimator if isinstance(estimator, str) else estimator.model_dump(mode="json")
+        )
     ),
 ]
 
@@ -340,7 +342,7 @@ JudgeChoice = Annotated[
 class EvaluationConfig(_Section):
     """Scoring of a ranking, or of a fitted model, on samples that it has not seen."""
 
-    estimator: JudgeChoice = AUTO
+    estimator: ScoringEstimatorChoice = AUTO
     """What gives the score: native is the model's own prediction; others are fitted to the best
     n_features features: knn, linear_svm, ridge (of quantities, alpha of 0.001 to 1e6 by the inner
     scores), or a classifier or regressor in scikit-learn's style by its dotted name, or as {name:
@@ -390,7 +392,7 @@ class EvaluationConfig(_Section):
     @model_validator(mode="before")
     @classmethod
     def _former_name(cls, raw: Any) -> Any:
-        return renamed_judge(raw)
+        return with_estimator_key(raw)
 
     @model_validator(mode="after")
     def _features_to_score(self) -> EvaluationConfig:
@@ -720,10 +722,10 @@ class StudyConfig(_Section):
             del described["evaluation"]["choose_n"]
         if self.evaluation.estimator not in (AUTO, "linear_svm"):
             del described["evaluation"]["C"]
-        judge = described["evaluation"]["estimator"]
-        if not isinstance(judge, str):
+        estimator = described["evaluation"]["estimator"]
+        if not isinstance(estimator, str):
             described["evaluation"]["estimator"] = {
-                key: value for key, value in judge.items() if value
+                key: value for key, value in estimator.items() if value
             }
         return described
 

@@ -22,7 +22,7 @@ _RESERVED = ("node:", "object_store_memory", "bundle")
 #: Largest size of a manifest in bytes.
 _MOST_BYTES = 2**30
 #: Former name of ``evaluation.estimator``, which is read and means the same.
-FORMER_JUDGE = "classifier"
+FORMER_ESTIMATOR_KEY = "classifier"
 #: Value of ``cv.outer`` that leaves one sample, group or block out in each fold.
 LEAVE_ONE_OUT = "n_samples"
 
@@ -161,16 +161,18 @@ def several(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else (value,)
 
 
-def renamed_judge(raw: Any) -> Any:
+def with_estimator_key(raw: Any) -> Any:
     """The section ``evaluation`` as plain data, with the former name of ``estimator`` replaced."""
-    if not isinstance(raw, Mapping) or FORMER_JUDGE not in raw:
+    if not isinstance(raw, Mapping) or FORMER_ESTIMATOR_KEY not in raw:
         return raw
     if "estimator" in raw:
         raise ValueError("`classifier` is the former name of `estimator`; keep one of the two")
-    return {("estimator" if key == FORMER_JUDGE else key): value for key, value in raw.items()}
+    return {
+        ("estimator" if key == FORMER_ESTIMATOR_KEY else key): value for key, value in raw.items()
+    }
 
 
-def judge_from_yaml(value: Any) -> Any:
+def scoring_estimator_from_yaml(value: Any) -> Any:
     """Return what scores the best features: a short name, or a section."""
     if isinstance(value, str) and "." in value:
         return {"name": value}

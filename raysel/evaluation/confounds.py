@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from raysel.core.arrays import BoolArray, FloatArray, LabelArray
 from raysel.data.targets import CLASSES, LABELS, QUANTITIES
-from raysel.evaluation.judges import ALPHAS
+from raysel.evaluation.scoring_estimators import ALPHAS
 from raysel.evaluation.split import Split
 from raysel.numerics.metrics import metric
 

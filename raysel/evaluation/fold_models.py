@@ -13,12 +13,12 @@ from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import StudyError
 from raysel.data.task_blocks import Samples, TaskBlocks
-from raysel.evaluation.judges import EstimatorError, own_errors
 from raysel.evaluation.outcomes import Outcome
 from raysel.evaluation.outputs import TestOutputs
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.records import Setting, with_none
 from raysel.evaluation.scoring import Evaluation
+from raysel.evaluation.scoring_estimators import EstimatorError, own_errors
 from raysel.evaluation.selectors import RankedClassifier, RankedSelector
 from raysel.evaluation.split import Split
 
@@ -128,8 +128,8 @@ class FoldModels:
             X = selector.transform(split.X_train)
             classifier = split.target.constant_model()
             if n_scored:
-                judge = self.evaluation.judge
-                classifier = judge.make(split.y_train, split.random_state, setting)
+                estimator = self.evaluation.scoring_estimator
+                classifier = estimator.make(split.y_train, split.random_state, setting)
             with own_errors():
                 self._trained[key] = selector, fit_to_labels(classifier, X, split.y_train)
         return self._trained[key]

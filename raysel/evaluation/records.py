@@ -32,7 +32,7 @@ class Convergence:
 
 #: Name of the fold of the final model, whose training set has all samples.
 FINAL = "final"
-#: Parameters of a judge with their values, in the order in which they are written.
+#: Parameters of a scoring estimator with their values, in the order in which they are written.
 Setting: TypeAlias = tuple[tuple[str, Any], ...]
 #: Rules that choose the number of best features.
 ChooseN: TypeAlias = Literal["one_se", "best", "mean"]

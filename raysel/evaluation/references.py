@@ -21,7 +21,6 @@ from raysel.data.targets import Target, target_of
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
 from raysel.evaluation.confounds import CONFOUNDS, has_confounds, score_confounds
 from raysel.evaluation.guesses import guess_score
-from raysel.evaluation.judges import BESIDE_NATIVE
 from raysel.evaluation.records import (
     Setting,
     choose_n,
@@ -30,6 +29,7 @@ from raysel.evaluation.records import (
     with_none,
 )
 from raysel.evaluation.scoring import Evaluation
+from raysel.evaluation.scoring_estimators import BESIDE_NATIVE
 from raysel.evaluation.selectors import usable_scores
 from raysel.evaluation.split import Split
 from raysel.numerics.metrics import Metric, metric
@@ -138,14 +138,14 @@ def _score_beside_native(
 
 def _reference_of_native(evaluation: Evaluation, target: Target) -> Evaluation:
     """Return the evaluation of all features that stands beside a method's own predictions."""
-    judge = BESIDE_NATIVE[target.kind]
+    estimator = BESIDE_NATIVE[target.kind]
     scalings: list[Setting] = [((_SCALING, "none"),), ((_SCALING, "zscore"),)]
     if not evaluation.unscaled or evaluation.tasks:
         scalings = [()]
-    settings = [(*own, *scaling) for own, scaling in product(judge.settings, scalings)]
+    settings = [(*own, *scaling) for own, scaling in product(estimator.settings, scalings)]
     return replace(
         evaluation,
-        estimator=judge.name,
+        estimator=estimator.name,
         n_neighbors=1,
         params=(),
         settings=tuple(settings),

@@ -15,18 +15,18 @@ from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.targets import target_of
 from raysel.data.task_blocks import Samples, TaskBlocks
-from raysel.evaluation.judges import (
+from raysel.evaluation.neighbours import knn_path, knn_scores, knn_shares, set_decides
+from raysel.evaluation.outcomes import Measured, Outcome
+from raysel.evaluation.records import ChooseN, EstimatorFailure, Setting
+from raysel.evaluation.scoring_estimators import (
     KNN,
     NATIVE,
     EstimatorError,
-    Judge,
+    ScoringEstimator,
     own_errors,
     shown_setting,
     without_nan,
 )
-from raysel.evaluation.neighbours import knn_path, knn_scores, knn_shares, set_decides
-from raysel.evaluation.outcomes import Measured, Outcome
-from raysel.evaluation.records import ChooseN, EstimatorFailure, Setting
 from raysel.evaluation.split import KnownScores, Split
 from raysel.numerics.metrics import Metric, metric
 from raysel.numerics.rankings import descending_order
@@ -62,10 +62,10 @@ class Evaluation:
     unscaled: bool = False
 
     @property
-    def judge(self) -> Judge:
+    def scoring_estimator(self) -> ScoringEstimator:
         """Estimator that is fitted to the best features, with its settings."""
         params = (("n_neighbors", self.n_neighbors),) if self.estimator == KNN else self.params
-        return Judge(self.estimator, params, self.settings)
+        return ScoringEstimator(self.estimator, params, self.settings)
 
     @property
     def is_native(self) -> bool:
@@ -75,7 +75,7 @@ class Evaluation:
     @property
     def every_iteration(self) -> bool:
         """Whether each iteration is scored; others than k-NN are too slow for it."""
-        return self.judge.every_iteration and not self.stored
+        return self.scoring_estimator.every_iteration and not self.stored
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -281,7 +281,9 @@ class RankingScorer:
         columns = np.sort(features)
         if split.outputs is not None:
             columns = split.outputs.columns(columns)
-        estimator = self._evaluation.judge.make(split.y_train, split.random_state, setting)
+        estimator = self._evaluation.scoring_estimator.make(
+            split.y_train, split.random_state, setting
+        )
         X_train, X_test = split.X_train[:, columns], split.X_test[:, columns]
         try:
             with own_errors():

@@ -10,9 +10,9 @@ from raysel.base.registry import registered_method
 from raysel.config.space import Choices, LogSpace, domain_from_yaml
 from raysel.core.printing import first_line, joined_lines
 from raysel.evaluation.failing_numbers import FailingNumbers, failing_in_trials
-from raysel.evaluation.judges import ALPHAS, LINEAR_SVM, NATIVE, RIDGE
 from raysel.evaluation.lost_trials import was_lost
 from raysel.evaluation.records import FINAL, Convergence, InnerTrace, RefitRecord, TrialRecord
+from raysel.evaluation.scoring_estimators import ALPHAS, LINEAR_SVM, NATIVE, RIDGE
 from raysel.numerics.inference import TTest
 from raysel.results.records import StudyRecords
 from raysel.results.scores import Reference, are_draws

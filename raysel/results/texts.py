@@ -249,12 +249,12 @@ def _one_of(values: Sequence[object], most: int = 8) -> str:
     return f"= {values[0]}" if len(values) == 1 else f"of {join_and(values, most)}"
 
 
-def _estimator_name(judge: Mapping[str, Any]) -> str:
+def _estimator_name(estimator: Mapping[str, Any]) -> str:
     """Return a class with parameters, e.g. ``LogisticRegression (C of 0.1 and 1, tol = 0.1)``."""
-    searched, fixed = judge.get("space", {}).items(), judge.get("params", {}).items()
+    searched, fixed = estimator.get("space", {}).items(), estimator.get("params", {}).items()
     shown = [f"{key} {_one_of(values, len(values))}" for key, values in searched]
     shown += [f"{key} = {value}" for key, value in fixed]
-    name = judge["name"].rpartition(".")[2]
+    name = estimator["name"].rpartition(".")[2]
     return f"{name} ({', '.join(shown)})" if shown else name
 
 

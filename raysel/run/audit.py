@@ -53,7 +53,7 @@ def audit(
     inner: Any = 3,
     metric: str = AUTO,
     n_features: int | Sequence[int] | None = None,
-    judge: str | Mapping[str, Any] = AUTO,
+    scoring_estimator: str | Mapping[str, Any] = AUTO,
     scaling: str = "none",
     n_permutations: int = 5,
     n_jobs: int = 1,
@@ -65,10 +65,10 @@ def audit(
     The **careless** score: all steps of a Pipeline but the last (scaling, imputation, selection),
     or ``scaling`` and the ranking by the estimator where ``n_features`` is given, are fitted once
     to all samples with their labels. For each configuration of ``space``, and each number of
-    features, the last step or the judge is then scored by plain cross-validation: as many
-    stratified, shuffled folds as the honest score has outer ones, which ignore groups. The best of
-    these means is the score. All columns are used. Steps of imbalanced-learn resample all samples
-    before, so that these folds divide the resampled ones.
+    features, the last step or ``scoring_estimator`` is then scored by plain cross-validation: as
+    many stratified, shuffled folds as the honest score has outer ones, which ignore groups. The
+    best of these means is the score. All columns are used. Steps of imbalanced-learn resample all
+    samples before, so that these folds divide the resampled ones.
 
     The **honest** score is that of `raysel.NestedSearch`: everything is fitted and chosen within
     the training samples, groups stay whole, and columns that number the samples, or hold the label
@@ -102,8 +102,8 @@ def audit(
     metric : str, default="auto"
         Metric, larger is better.
     n_features : int or list of int, default=None
-        Numbers of best features that ``judge`` is fitted to, as for `NestedSearch`.
-    judge : {"auto", "linear_svm", "knn", "ridge"}, dotted name or dict, default="auto"
+        Numbers of best features that ``scoring_estimator`` is fitted to, as for `NestedSearch`.
+    scoring_estimator : {"auto", "linear_svm", "knn", "ridge"}, dotted name or dict, default="auto"
         Classifier, or regressor of quantities, that is fitted to the best features, as for
         `NestedSearch`.
     scaling : {"none", "zscore", "unit", "minmax", "row_unit"}, default="none"
@@ -153,7 +153,7 @@ def audit(
         inner=inner,
         metric=metric,
         n_features=n_features,
-        judge=judge,
+        scoring_estimator=scoring_estimator,
         choose_n="best",
         scaling=scaling,
         random_state=random_state,
@@ -306,7 +306,7 @@ def careless_score(study: Study) -> _Careless:
                 continue
             solver.fit(whole.X_train, y)
             for setting in study.evaluation.settings:
-                each = _score_judge(study, solver, whole, setting)
+                each = _score_best_features(study, solver, whole, setting)
                 scores += [(score, len(y)) for score in each.tolist() if not math.isnan(score)]
     if not scores:
         raise StudyError(
@@ -385,15 +385,15 @@ def _score_model(study: Study, model: Estimator, whole: Split) -> float:
     return float(np.mean(values))
 
 
-def _score_judge(
+def _score_best_features(
     study: Study,
     solver: Estimator,
     whole: Split,
     setting: Setting,
 ) -> FloatArray:
-    """Mean scores of the judge over folds, by number of best features, shape (n_sizes,).
+    """Mean scores of the best features over folds, by their number, shape (n_sizes,).
 
-    It is NaN where the judge fails on a fold.
+    It is NaN where the scoring estimator fails on a fold.
     """
     scaled = replace(whole, constant=constant_features(whole.X_train))
     scores = [study.evaluation.scorer(each, (setting,))(solver) for each in _splits(study, scaled)]

@@ -25,11 +25,11 @@ from raysel.data.dataset import Dataset
 from raysel.data.loading import save_dataset
 from raysel.data.table_rows import TableRows
 from raysel.data.task_blocks import dense
-from raysel.evaluation.judges import LINEAR_SVM
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.plan import NestedPlan, OuterFold
 from raysel.evaluation.ranking_files import csv_content
 from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.evaluation.scoring_estimators import LINEAR_SVM
 from raysel.execution.executor import Executor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.numerics.rankings import selection_ranks

@@ -23,7 +23,12 @@ from raysel.config.schema import AUTO
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.table_rows import TableRows
-from raysel.evaluation.judges import LINEAR_SVM, RIDGE, Judge, judge_class
+from raysel.evaluation.scoring_estimators import (
+    LINEAR_SVM,
+    RIDGE,
+    ScoringEstimator,
+    scoring_estimator_class,
+)
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.numerics.metrics import metric
@@ -96,9 +101,10 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         and y_pred. "auto": accuracy of classes, macro_f1 of several labels a sample,
         out_of_sample_r2 of a regressor's quantities.
     n_features : int or list of int, default=None
-        Numbers of best features, by the estimator's feature scores, that ``judge`` is fitted to;
-        the inner scores choose one of them. None: the estimator predicts itself with all features.
-    judge : {"auto", "linear_svm", "knn", "ridge"}, dotted name or dict, default="auto"
+        Numbers of best features, by the estimator's feature scores, that ``scoring_estimator`` is
+        fitted to; the inner scores choose one of them. None: the estimator predicts itself with all
+        features.
+    scoring_estimator : {"auto", "linear_svm", "knn", "ridge"}, dotted name or dict, default="auto"
         Classifier, or regressor of quantities, that is fitted to the best features: one of these, a
         class by its dotted name, or ``{"name": dotted name, "params": {...}, "space": {...}}``, of
         whose space the inner scores choose. Only used with ``n_features``.
@@ -133,8 +139,8 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         there is none. ``study_.interval`` says why.
     best_estimator_ : estimator
         Model with the parameters that the whole search chooses, fitted to all samples: a clone of
-        ``estimator``; the pipeline of scaler, selector and judge with ``n_features``, or of the
-        scaler and the estimator with ``scaling``.
+        ``estimator``; the pipeline of scaler, selector and ``scoring_estimator`` with
+        ``n_features``, or of the scaler and the estimator with ``scaling``.
     best_params_ : dict
         Parameters of ``space`` that `best_estimator_` has.
     ranking_ : ndarray of int64, shape (n_features,)
@@ -174,7 +180,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         inner: Any = 3,
         metric: str = AUTO,
         n_features: int | Sequence[int] | None = None,
-        judge: str | Mapping[str, Any] = AUTO,
+        scoring_estimator: str | Mapping[str, Any] = AUTO,
         choose_n: str = "one_se",
         scaling: str = "none",
         n_jobs: int = 1,
@@ -190,7 +196,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.inner = inner
         self.metric = metric
         self.n_features = n_features
-        self.judge = judge
+        self.scoring_estimator = scoring_estimator
         self.choose_n = choose_n
         self.scaling = scaling
         self.n_jobs = n_jobs
@@ -298,14 +304,14 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             return self.best_estimator_
         if self.n_features is None:
             return self.estimator
-        name = str(self.judge)
-        if isinstance(self.judge, Mapping):
-            name = self.judge["name"]
+        name = str(self.scoring_estimator)
+        if isinstance(self.scoring_estimator, Mapping):
+            name = self.scoring_estimator["name"]
         if name == AUTO:
             name = RIDGE if is_regressor(self.estimator) else LINEAR_SVM
-        if isinstance(self.judge, Mapping) or "." in name:
-            return judge_class(name)
-        return Judge(name).make(np.zeros(1), 0)
+        if isinstance(self.scoring_estimator, Mapping) or "." in name:
+            return scoring_estimator_class(name)
+        return ScoringEstimator(name).make(np.zeros(1), 0)
 
     def _checked(self, X: ArrayLike) -> Any:
         check_is_fitted(self, "study_")
@@ -451,19 +457,22 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def evaluation_section(
-    estimator: Any, metric: str, n_features: int | Sequence[int] | None, judge: Any, choose_n: str
-) -> dict[str, Any]:
+def evaluation_section(search: NestedSearch) -> dict[str, Any]:
     """Return the section ``evaluation`` of the study's configuration."""
-    if n_features is not None:
-        sizes = [int(n) for n in np.atleast_1d(n_features)]
-        return {"estimator": judge, "n_features": sizes, "choose_n": choose_n, "metric": metric}
-    if not hasattr(estimator, "predict"):
+    if search.n_features is not None:
+        return {
+            "estimator": search.scoring_estimator,
+            "n_features": [int(n) for n in np.atleast_1d(search.n_features)],
+            "choose_n": search.choose_n,
+            "metric": search.metric,
+        }
+    if not hasattr(search.estimator, "predict"):
         raise ConfigError(
-            f"estimator={type(estimator).__name__}: it does not predict; give n_features, e.g."
-            " n_features=[10, 20], so that a judge is fitted to the features that it ranks best."
+            f"estimator={type(search.estimator).__name__}: it does not predict; give n_features,"
+            " e.g. n_features=[10, 20], so that scoring_estimator is fitted to the features that it"
+            " ranks best."
         )
-    return {"estimator": "native", "metric": metric}
+    return {"estimator": "native", "metric": search.metric}
 
 
 def has_files(search: NestedSearch) -> bool:
@@ -514,9 +523,7 @@ def make_study(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLi
             ),
             outer=checked_folds("outer", search.outer),
             inner=checked_folds("inner", search.inner),
-            evaluation=evaluation_section(
-                search.estimator, search.metric, search.n_features, search.judge, search.choose_n
-            ),
+            evaluation=evaluation_section(search),
             scaling=search.scaling,
             seed=draw_seed(search.random_state),
             saved=has_files(search),

@@ -20,8 +20,8 @@ from raysel.core.machine import now
 from raysel.core.storage.location import as_uri
 from raysel.data.formats.files import find_data_file
 from raysel.data.preparation.making import step_class
-from raysel.evaluation.judges import judge_class
 from raysel.evaluation.sampler_registry import sampler_class
+from raysel.evaluation.scoring_estimators import scoring_estimator_class
 from raysel.numerics.metrics import metric
 from raysel.results.export import markdown, told
 from raysel.results.result import StudyResult
@@ -78,14 +78,14 @@ def _questioning_remarks(study: Study) -> list[str]:
 def code_versions(study: Study) -> dict[str, str]:
     """Return the versions of the code that a study runs."""
     config = study.config
-    # The class that the configuration names, the one that is fitted, which may wrap it, the judge
-    # and the metric.
+    # The class that the configuration names, the one that is fitted, which may wrap it, the scoring
+    # estimator and the metric.
     code: list[Callable[..., Any]] = [
         *study.method_classes,
         type(study.solver(study.examples[0].params)),
     ]
     if "." in config.evaluation.estimator_name:
-        code.append(judge_class(config.evaluation.estimator_name))
+        code.append(scoring_estimator_class(config.evaluation.estimator_name))
     for section in (config.dataset, *(config.dataset.tasks or ())):
         code += [step_class(name) for name in dotted_steps(section.prepare)]
     code += [

@@ -10,7 +10,7 @@ import numpy as np
 from raysel.base.estimator import Capabilities, Estimator
 from raysel.base.registry import able_solvers, imports_code, solver_class, warn_of_name_clash
 from raysel.config.preparation import dotted_steps
-from raysel.config.schema import EvaluationConfig, JudgeConfig, StudyConfig
+from raysel.config.schema import EvaluationConfig, ScoringEstimatorConfig, StudyConfig
 from raysel.core.arrays import BoolArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.plugins import is_imported
@@ -20,20 +20,20 @@ from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import make_scaler
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import CLASSES
-from raysel.evaluation.judges import (
+from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.sampler_registry import GROUP as SAMPLERS
+from raysel.evaluation.sampler_registry import sampler_class
+from raysel.evaluation.scoring_estimators import (
     ALPHAS,
-    JUDGES,
-    JUDGES_OF,
+    ESTIMATORS_BY_TARGET,
     KNN,
     LINEAR_SVM,
     NATIVE,
     RIDGE,
-    Judge,
-    judge_class,
+    SCORING_ESTIMATORS,
+    ScoringEstimator,
+    scoring_estimator_class,
 )
-from raysel.evaluation.plan import NestedPlan
-from raysel.evaluation.sampler_registry import GROUP as SAMPLERS
-from raysel.evaluation.sampler_registry import sampler_class
 from raysel.evaluation.split import set_parameters
 from raysel.numerics.metrics import GROUP as METRICS
 from raysel.numerics.metrics import metric
@@ -73,7 +73,8 @@ class Problems:
 
 def check_method(config: StudyConfig, can: Capabilities) -> None:
     """Check search and evaluation against the capabilities of the method, without the data."""
-    name, search, judge = config.solver.class_name, config.search, config.evaluation.estimator_name
+    name, estimator = config.solver.class_name, config.evaluation.estimator_name
+    search = config.search
     warn_of_name_clash(name)
     if search.learns:
         sampler_class(search.method)
@@ -85,10 +86,10 @@ def check_method(config: StudyConfig, can: Capabilities) -> None:
             f"search.early_stopping compares scores after some iterations, and {name} is solved in"
             f" one step: leave it out, or use one of {able_solvers(lambda c: c.iterates)}."
         )
-    if search.early_stopping and judge not in (NATIVE, KNN):
+    if search.early_stopping and estimator not in (NATIVE, KNN):
         raise ConfigError(
             "search.early_stopping needs a score at each iteration, and evaluation.estimator"
-            f" {judge} is scored at the last one only: use knn or native."
+            f" {estimator} is scored at the last one only: use knn or native."
         )
     if config.solver.importance and (issubclass(solver_class(name), Estimator) or not can.predicts):
         raise ConfigError(
@@ -96,24 +97,24 @@ def check_method(config: StudyConfig, can: Capabilities) -> None:
             " none; leave it out."
         )
     if can.ranks is not None:  # else checked by trial fits
-        check_judge(judge, name, can.ranks, can.predicts)
-    if "." in judge:
-        judge_class(judge)
+        check_scoring_estimator(estimator, name, can.ranks, can.predicts)
+    if "." in estimator:
+        scoring_estimator_class(estimator)
     for key, measure in list_metrics(config):
         metric(measure, key)
 
 
-def make_judge(settings: EvaluationConfig) -> Judge:
+def make_scoring_estimator(settings: EvaluationConfig) -> ScoringEstimator:
     """Return what scores the best features, with the settings that the inner scores choose from."""
     if settings.estimator == LINEAR_SVM:
-        return Judge.of(LINEAR_SVM, {}, {"C": settings.C})
+        return ScoringEstimator.with_space(LINEAR_SVM, {}, {"C": settings.C})
     if settings.estimator == RIDGE:
-        return Judge.of(RIDGE, {}, {"alpha": ALPHAS})
-    if isinstance(settings.estimator, JudgeConfig):
-        return Judge.of(
+        return ScoringEstimator.with_space(RIDGE, {}, {"alpha": ALPHAS})
+    if isinstance(settings.estimator, ScoringEstimatorConfig):
+        return ScoringEstimator.with_space(
             settings.estimator.name, settings.estimator.params, settings.estimator.space
         )
-    return Judge(settings.estimator)
+    return ScoringEstimator(settings.estimator)
 
 
 def imported_code(config: StudyConfig) -> list[tuple[str, str]]:
@@ -149,23 +150,25 @@ def list_metrics(config: StudyConfig) -> list[tuple[str, str]]:
     return [("evaluation.metric", config.evaluation.metric), *report]
 
 
-def check_judge(judge: str, name: str, ranks: bool, predicts: bool) -> None:
-    """Check that a method does what its judge needs: rank the features, or predict by itself."""
+def check_scoring_estimator(estimator: str, name: str, ranks: bool, predicts: bool) -> None:
+    """Check that a method ranks features, or predicts, as the scoring estimator needs it."""
     if not ranks and not predicts:
         raise ConfigError(
             f"solver.name: {name} neither predicts nor ranks features: it has no `predict` and,"
             " once fitted, no coef_, feature_importances_, scores_, ranking_ or get_support with"
             " one number per feature; name a classifier or a selector."
         )
-    if judge == NATIVE and not predicts:
+    if estimator == NATIVE and not predicts:
         raise ConfigError(
             f"evaluation.estimator native: {name} does not predict; use knn or linear_svm."
         )
-    if judge != NATIVE and not ranks:
+    if estimator != NATIVE and not ranks:
         mend = "use native"
         if "." in name and predicts:
             mend += ", or let it rank by solver.importance permutation"
-        raise ConfigError(f"evaluation.estimator {judge}: {name} does not rank features; {mend}.")
+        raise ConfigError(
+            f"evaluation.estimator {estimator}: {name} does not rank features; {mend}."
+        )
 
 
 def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None:
@@ -175,11 +178,12 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
     if not config.dataset.in_memory:
         _check_stored(config, can)
     _check_target(name, dataset, can)
-    judge, fitting = config.evaluation.estimator_name, JUDGES_OF.get(dataset.target.kind, ())
-    if judge in JUDGES and judge not in (NATIVE, *fitting):
+    estimator = config.evaluation.estimator_name
+    fitting = ESTIMATORS_BY_TARGET.get(dataset.target.kind, ())
+    if estimator in SCORING_ESTIMATORS and estimator not in (NATIVE, *fitting):
         raise ConfigError(
-            f"evaluation.estimator {judge}: the label of {dataset.name} is {dataset.target.one};"
-            f" use {' or '.join(fitting or (NATIVE, 'a dotted name'))}."
+            f"evaluation.estimator {estimator}: the label of {dataset.name} is"
+            f" {dataset.target.one}; use {' or '.join(fitting or (NATIVE, 'a dotted name'))}."
         )
     layout = dataset.layout.taken_as
     if dataset.layout.affine is not None:  # refused now, not after hours
@@ -250,19 +254,19 @@ def _check_target(name: str, dataset: Dataset, can: Capabilities) -> None:
 
 def _check_stored(config: StudyConfig, can: Capabilities) -> None:
     """Check that a study needs no samples in memory."""
-    name, search, judge = config.solver.class_name, config.search, config.evaluation.estimator_name
+    name, estimator = config.solver.class_name, config.evaluation.estimator_name
     if not can.in_blocks:
         able = able_solvers(lambda c: c.in_blocks)
         raise ConfigError(
             f"dataset.in_memory: {name} is fitted to samples in memory; leave the key out, or use"
             f" one of {able}."
         )
-    if judge != NATIVE:
+    if estimator != NATIVE:
         raise ConfigError(
-            f"dataset.in_memory: evaluation.estimator {judge} is fitted to samples in memory; leave"
-            " the key out, or use native, the prediction of the method itself."
+            f"dataset.in_memory: evaluation.estimator {estimator} is fitted to samples in memory;"
+            " leave the key out, or use native, the prediction of the method itself."
         )
-    if search.early_stopping:
+    if config.search.early_stopping:
         raise ConfigError(
             "dataset.in_memory: search.early_stopping needs a score at each iteration, and samples"
             " that stay in their file are scored at the last one only; leave one of the two out."

@@ -20,10 +20,10 @@ from raysel.core.errors import ConfigError
 from raysel.core.printing import by_number
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.failing_numbers import FailingNumbers, failing_numbers
-from raysel.evaluation.judges import EstimatorError
 from raysel.evaluation.lockstep import run_in_lockstep
 from raysel.evaluation.records import EstimatorFailure, FoldTrace
 from raysel.evaluation.references import inner_folds_choose, reference_scores
+from raysel.evaluation.scoring_estimators import EstimatorError
 from raysel.evaluation.split import Split, set_parameters
 from raysel.study.definition import Study
 

@@ -6,7 +6,13 @@ from typing import Any, Final
 
 from raysel.config.schema import AUTO, StudyConfig
 from raysel.data.dataset import Dataset
-from raysel.evaluation.judges import BESIDE_NATIVE, JUDGES_OF, KNN, LINEAR_SVM, NATIVE
+from raysel.evaluation.scoring_estimators import (
+    BESIDE_NATIVE,
+    ESTIMATORS_BY_TARGET,
+    KNN,
+    LINEAR_SVM,
+    NATIVE,
+)
 
 ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
 #: Layout whose ranked features a linear SVM scores; of arrays, as of images, the nearest neighbour
@@ -16,7 +22,7 @@ _TABLE: Final = "table"
 
 def default_estimator(dataset: Dataset) -> str:
     """Return what is fitted to the best features where no estimator is named."""
-    usual, *others = JUDGES_OF.get(dataset.target.kind, (NATIVE,))
+    usual, *others = ESTIMATORS_BY_TARGET.get(dataset.target.kind, (NATIVE,))
     return LINEAR_SVM if LINEAR_SVM in others and dataset.layout.noun == _TABLE else usual
 
 

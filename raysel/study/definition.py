@@ -38,7 +38,7 @@ from raysel.study.checks import (
     check_method,
     check_metrics,
     check_parameters,
-    make_judge,
+    make_scoring_estimator,
     refuse_importance,
 )
 from raysel.study.defaults import with_defaults
@@ -344,12 +344,12 @@ class Study:
     def evaluation(self) -> Evaluation:
         """Settings by which fitted selectors are scored."""
         settings = self.config.evaluation
-        tasks, judge = self.dataset.layout.task_names, make_judge(settings)
+        tasks, estimator = self.dataset.layout.task_names, make_scoring_estimator(settings)
         references = settings.references
         if not self.config.dataset.in_memory:
             references = references and "chance"
         return Evaluation(
-            estimator=judge.name,
+            estimator=estimator.name,
             n_features=settings.n_features,
             n_neighbors=settings.n_neighbors,
             metric=settings.metric,
@@ -357,8 +357,8 @@ class Study:
             report=settings.report,
             choose_n=settings.rule,
             references=references,
-            params=judge.params,
-            settings=judge.settings,
+            params=estimator.params,
+            settings=estimator.settings,
             stored=not self.config.dataset.in_memory,
             unscaled=self.config.dataset.scaling == "none",
         )

@@ -25,11 +25,16 @@ from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.targets import LABELS, Target, target_of
-from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, shown_setting
+from raysel.evaluation.scoring_estimators import KNN, LINEAR_SVM, NATIVE, shown_setting
 from raysel.evaluation.split import Split, SplitRows, set_parameters
 from raysel.numerics.classification import class_scores, gives_class_scores
 from raysel.numerics.metrics import Metric, metric
-from raysel.study.checks import check_judge, list_metrics, make_judge, one_label_only
+from raysel.study.checks import (
+    check_scoring_estimator,
+    list_metrics,
+    make_scoring_estimator,
+    one_label_only,
+)
 
 #: Number of samples of each class, or with and without each label, in a trial fit.
 _TRIED_PER_CLASS = 10
@@ -102,7 +107,9 @@ def _find_out(
         if target.kind == LABELS and hasattr(solver, "predict"):
             _check_predicts_labels(name, solver.predict(X[:1]), target.count(dataset.y))
         shown = f"{name} ({key})" if len(tried) > 1 else name
-        check_judge(config.evaluation.estimator_name, shown, ranks[key], hasattr(solver, "predict"))
+        check_scoring_estimator(
+            config.evaluation.estimator_name, shown, ranks[key], hasattr(solver, "predict")
+        )
         if config.evaluation.is_native and _takes_class_scores(config, dataset):
             # This raises where they are not one for each class.
             class_scores(solver, X[:1], target.count(dataset.y[train]))
@@ -118,7 +125,7 @@ def _takes_class_scores(config: StudyConfig, dataset: Dataset) -> bool:
     return bool(_metrics_by_response(config, *responses))
 
 
-def _tried_judges(
+def _try_scoring_estimator(
     config: StudyConfig,
     dataset: Dataset,
     train: IntArray,
@@ -132,10 +139,10 @@ def _tried_judges(
     Its outputs must be those that the metrics take. A setting, or a number of features, with which
     it fails is left out here as it is by the study, unless all fail.
     """
-    judge = make_judge(config.evaluation)
-    if "." not in judge.name:
+    estimator = make_scoring_estimator(config.evaluation)
+    if "." not in estimator.name:
         return []
-    judges: list[Any] = []
+    fitted_estimators: list[Any] = []
     failures: list[str] = []
 
     @cache
@@ -144,12 +151,12 @@ def _tried_judges(
         split = _fit_split(dataset, rows, scaler, preparation)
         return split.X_train, split.y_train
 
-    for setting in judge.settings:
-        where = f"evaluation.estimator: {judge.name}"
+    for setting in estimator.settings:
+        where = f"evaluation.estimator: {estimator.name}"
         if shown := shown_setting(setting):
             where += f" ({shown})"
         try:
-            model = judge.make(dataset.y, random_state, setting)
+            model = estimator.make(dataset.y, random_state, setting)
             validate_params(model)
         except Exception as error:  # a constructor of another package may raise anything
             raise ConfigError(f"{where} cannot be constructed: {error}") from error
@@ -170,7 +177,7 @@ def _tried_judges(
                 continue
             for key, name in list_metrics(config):
                 _check_output(fitted, X[:, :n], y, metric(name, key), key, where)
-            judges.append(fitted)
+            fitted_estimators.append(fitted)
             break
         else:
             told = f"{type(failure).__name__}: {' '.join(str(failure).split())}"
@@ -178,9 +185,9 @@ def _tried_judges(
                 f"{where} cannot be fitted to the {len(train)} samples of a training set with any"
                 f" of evaluation.n_features: {told}"
             )
-    if not judges:
+    if not fitted_estimators:
         raise ConfigError(failures[0])
-    return judges
+    return fitted_estimators
 
 
 def _fit_split(
@@ -342,19 +349,21 @@ def check_configurations(
             preparation=preparation,
             saved=saved,
         )
-        judges = _tried_judges(
+        fitted_estimators = _try_scoring_estimator(
             config, dataset, train, scaler, preparation, random_state=random_state
         )
     finally:
         np.random.set_state(generator)  # noqa: NPY002
-    judges = judges if saved else []
-    of_judge = _refused(judges)
-    findings = replace(findings, unlisted=tuple(sorted({*findings.unlisted, *_unlisted(judges)})))
+    fitted_estimators = fitted_estimators if saved else []
+    of_estimator = _refused(fitted_estimators)
+    findings = replace(
+        findings, unlisted=tuple(sorted({*findings.unlisted, *_unlisted(fitted_estimators)}))
+    )
     if config.evaluation.is_native:
         findings = replace(findings, storable=not findings.untrusted)
-    elif of_judge:
+    elif of_estimator:
         findings = replace(
-            findings, untrusted=tuple(sorted({*findings.untrusted, *of_judge})), storable=False
+            findings, untrusted=tuple(sorted({*findings.untrusted, *of_estimator})), storable=False
         )
     if config.tracking.register and not findings.storable:
         mend = "leave tracking.register out"
@@ -400,8 +409,8 @@ def _check_outputs(
 
     The samples of `several` tasks are classified by the method itself alone.
     """
-    judge, name = config.evaluation.estimator_name, config.solver.class_name
-    native = solvers if judge == NATIVE else ()
+    estimator, name = config.evaluation.estimator_name, config.solver.class_name
+    native = solvers if estimator == NATIVE else ()
     mend = "leave the metric out"
     instead = "take a metric of the decision, e.g. average_precision, or of the predictions"
     if not several:
@@ -415,7 +424,7 @@ def _check_outputs(
                     f" neither decision_function nor predict_proba; {mend}."
                 )
     for key, measure in _metrics_by_response(config, "predict_proba"):
-        if judge == LINEAR_SVM:
+        if estimator == LINEAR_SVM:
             raise ConfigError(
                 f"{key}: {measure.name} needs probabilities, and the decision of"
                 " evaluation.estimator linear_svm is none: use a classifier that has them, e.g."

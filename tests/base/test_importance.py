@@ -154,10 +154,10 @@ def table(tmp_path):
     return tmp_path / "wine.csv"
 
 
-@pytest.mark.parametrize("judge", ["native", "linear_svm"])
-def test_a_study_ranks_by_a_method_without_weights(judge, table, tmp_path):
-    evaluation = {"estimator": judge} | (
-        {} if judge == "native" else {"n_features": [4], "C": [0.1]}
+@pytest.mark.parametrize("scoring", ["native", "linear_svm"])
+def test_a_study_ranks_by_a_method_without_weights(scoring, table, tmp_path):
+    evaluation = {"estimator": scoring} | (
+        {} if scoring == "native" else {"n_features": [4], "C": [0.1]}
     )
     result = run_offline(study_of(table, evaluation=evaluation), tmp_path / "study")
     best = result.ranking().to_frame()["feature"].head(4)
@@ -166,11 +166,11 @@ def test_a_study_ranks_by_a_method_without_weights(judge, table, tmp_path):
 
 
 def test_trials_rank_only_where_the_ranking_is_scored(table):
-    for judge, ranks in (
+    for scoring, ranks in (
         ({"estimator": "native"}, False),
         ({"estimator": "linear_svm", "n_features": [2]}, True),
     ):
-        study = Study.prepare(config_from_dict(study_of(table, evaluation=judge)))
+        study = Study.prepare(config_from_dict(study_of(table, evaluation=scoring)))
         params = study.examples[0].params
         assert isinstance(study.trial_solver(params, 0).estimator, PermutationImportance) is ranks
         assert isinstance(study.solver(params, 0).estimator, PermutationImportance)

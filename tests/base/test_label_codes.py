@@ -70,15 +70,15 @@ def test_a_class_without_tags_predicts_the_labels(y):
 
 
 @pytest.mark.slow
-def test_a_judge_takes_any_labels():
-    judged = [
-        NestedSearch(LogisticRegression(), outer=FOLDS, inner=2, n_features=[2], judge=name).fit(
-            X, LABELS["text"]
-        )
+def test_a_scoring_estimator_takes_any_labels():
+    scored = [
+        NestedSearch(
+            LogisticRegression(), outer=FOLDS, inner=2, n_features=[2], scoring_estimator=name
+        ).fit(X, LABELS["text"])
         for name in ("strict_labels.StrictClassifier", "sklearn.linear_model.LogisticRegression")
     ]
-    assert judged[0].scores_.tolist() == judged[1].scores_.tolist()
-    np.testing.assert_array_equal(judged[0].predict(X), judged[1].predict(X))
+    assert scored[0].scores_.tolist() == scored[1].scores_.tolist()
+    np.testing.assert_array_equal(scored[0].predict(X), scored[1].predict(X))
 
 
 @pytest.mark.slow

@@ -56,8 +56,8 @@ def tuned(name: str, **keys):
     return open_study(name)
 
 
-JUDGED = {"estimator": STRICT, "n_features": [2], "references": True}
-BY_JUDGE = {"solver": {"name": "fisher_score"}, "evaluation": JUDGED}
+SCORED = {"estimator": STRICT, "n_features": [2], "references": True}
+BY_ESTIMATOR = {"solver": {"name": "fisher_score"}, "evaluation": SCORED}
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ BY_JUDGE = {"solver": {"name": "fisher_score"}, "evaluation": JUDGED}
     [
         ("text", {"solver": STRICT}),
         pytest.param("numbers", {"solver": UNTAGGED}, marks=pytest.mark.slow),
-        pytest.param("text", BY_JUDGE, marks=pytest.mark.slow),
+        pytest.param("text", BY_ESTIMATOR, marks=pytest.mark.slow),
     ],
-    ids=["solver", "untagged", "judge"],
+    ids=["solver", "untagged", "scoring"],
 )
 def test_a_study_without_a_class_gives_what_it_gives_for_codes(labels, keys):
     found, expected = tuned(labels, **keys), tuned("codes", **keys)
@@ -87,8 +87,8 @@ def printed(*words: str) -> str:
 @pytest.mark.slow
 def test_a_comparison_an_audit_and_a_selection_are_those_of_codes():
     solver = {"solver": STRICT | {"space": {"C": [0.1, 1.0]}}}
-    evaluation = {"evaluation": JUDGED | {"references": False}}
-    members = {"itself": solver | {"evaluation": {"estimator": "native"}}, "judged": solver}
+    evaluation = {"evaluation": SCORED | {"references": False}}
+    members = {"itself": solver | {"evaluation": {"estimator": "native"}}, "scored": solver}
     texts = {}
     for labels in ("text", "codes"):
         study = write(labels, NAMES[labels], **solver, **evaluation)

@@ -97,7 +97,9 @@ def test_a_width_that_cannot_be(width, message):
 
 def search_of(X, y):
     estimator, space = SmoothedFTest(X.shape[1:]), {"width": [0, 1, 2]}
-    search = NestedSearch(estimator, space, outer=2, inner=2, judge="linear_svm", n_features=[30])
+    search = NestedSearch(
+        estimator, space, outer=2, inner=2, scoring_estimator="linear_svm", n_features=[30]
+    )
     return search.fit(X.reshape(len(X), -1), y)
 
 

@@ -35,7 +35,7 @@ from raysel.tracking.journal import read_records
 from raysel.tracking.mlflow_view import trial_view
 
 WORKS, FAILS = [2, 4], [2, 4, 8, 16]
-PICKY = {"name": "failing_judges.Picky", "params": {"features": 4}}
+PICKY = {"name": "failing_estimators.Picky", "params": {"features": 4}}
 OUTER = {"outer": 2, "inner": 2, "final": False}
 SHORT = {"gamma2": 0.0, "max_iter": 20}  # which gives each feature a score
 SEARCHES = {
@@ -71,8 +71,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def study_of(data: Path, numbers: list[int], judge: Any, **changes: Any) -> Study:
-    evaluation = {"estimator": judge, "n_features": numbers, **changes.pop("evaluation", {})}
+def study_of(data: Path, numbers: list[int], scoring: Any, **changes: Any) -> Study:
+    evaluation = {"estimator": scoring, "n_features": numbers, **changes.pop("evaluation", {})}
     settings = {"solver": {"name": "fisher_score"}, "cv": {"outer": 2, "inner": 2}, **changes}
     return make_study(data, evaluation=evaluation, **settings)
 
@@ -123,8 +123,11 @@ def test_settings_that_fail_are_not_chosen_and_change_no_other(data, tmp_path):
     """The 1 and the 7 nearest neighbours, and more than there are samples."""
     results = []
     for values in ([1, 7], [1, 7, 60]):
-        judge = {"name": "sklearn.neighbors.KNeighborsClassifier", "space": {"n_neighbors": values}}
-        study = study_of(data, WORKS, judge, cv=OUTER)
+        scoring = {
+            "name": "sklearn.neighbors.KNeighborsClassifier",
+            "space": {"n_neighbors": values},
+        }
+        study = study_of(data, WORKS, scoring, cv=OUTER)
         results.append(run(study, tmp_path / str(len(values))))
     for without, refit in zip(*(result.outer for result in results), strict=True):
         assert timeless(refit.to_json()) == timeless(without.to_json())
@@ -143,13 +146,13 @@ def test_a_number_is_out_where_one_inner_fold_fails(data, tmp_path):
     out = {name for name, each in sizes.items() if min(each) < k}
     assert any(max(sizes[name]) >= k for name in out)
     assert out != set(sizes)
-    judge = {
+    scoring = {
         "name": "sklearn.neighbors.KNeighborsClassifier",
         "space": {"n_neighbors": [1, k]},
         "params": {"weights": "distance"},
     }
     changes = {"cv": {"outer": 3, "inner": 4}}
-    study = study_of(data, [3], judge, evaluation={"references": False}, **changes)
+    study = study_of(data, [3], scoring, evaluation={"references": False}, **changes)
     for refit in run(study, tmp_path / "run").refits:
         means = []
         fold = next(fold for fold in plan.folds if fold.name == refit.fold)
@@ -171,8 +174,8 @@ def test_where_all_fail_the_study_ends_with_the_key_to_change(data, tmp_path):
     with pytest.raises(
         ConfigError, match=r"^evaluation\.estimator: .*any of evaluation.n_features"
     ):
-        study_of(data, FAILS, {"name": "failing_judges.Picky", "params": {"features": 1}})
-    few = {"name": "failing_judges.Picky", "params": {"samples": 20}}  # as trial fits have
+        study_of(data, FAILS, {"name": "failing_estimators.Picky", "params": {"features": 1}})
+    few = {"name": "failing_estimators.Picky", "params": {"samples": 20}}  # as trial fits have
     study = study_of(data, WORKS, few)
     ends = r"no configuration has a score on final.*Change evaluation.estimator or evaluation.n_f"
     with pytest.raises(StudyError, match=ends):
@@ -185,11 +188,11 @@ def test_where_all_fail_the_study_ends_with_the_key_to_change(data, tmp_path):
 
 def test_test_samples_choose_no_other_number(data, tmp_path):
     """An estimator that takes the inner training sets, and not the larger outer ones."""
-    outer_only = {"name": "failing_judges.Picky", "params": {"samples": 20}}
+    outer_only = {"name": "failing_estimators.Picky", "params": {"samples": 20}}
     ends = "outer0.*could not be refitted: evaluation.estimator fails with 2 f"
     with pytest.raises(StudyError, match=ends):
         run(study_of(data, [2], outer_only, cv=OUTER), tmp_path / "run")
-    many = {"name": "failing_judges.OfBoth", "params": {"samples": 20, "features": 4}}
+    many = {"name": "failing_estimators.OfBoth", "params": {"samples": 20, "features": 4}}
     result = run(study_of(data, [4, 16], many, cv=OUTER), tmp_path / "other")
     expected = run(study_of(data, [4], many, cv=OUTER), tmp_path / "alone")
     assert {refit.n_features for refit in result.outer} == {4}
@@ -198,13 +201,13 @@ def test_test_samples_choose_no_other_number(data, tmp_path):
     ]
 
 
-@pytest.mark.parametrize("judge", ["OfMemory", "OfDisk", "Blind"])
-def test_failures_of_the_machine_are_no_failures_of_a_number(judge, data, tmp_path):
-    named = {"name": f"failing_judges.{judge}", "params": {"features": 4}}
+@pytest.mark.parametrize("scoring", ["OfMemory", "OfDisk", "Blind"])
+def test_failures_of_the_machine_are_no_failures_of_a_number(scoring, data, tmp_path):
+    named = {"name": f"failing_estimators.{scoring}", "params": {"features": 4}}
     study = study_of(
-        data, [2, 8], named, evaluation={"metric": "roc_auc"} if judge == "Blind" else {}
+        data, [2, 8], named, evaluation={"metric": "roc_auc"} if scoring == "Blind" else {}
     )
-    if judge == "Blind":
+    if scoring == "Blind":
         result = run(study, tmp_path / "run")
         assert [refit.n_features for refit in result.refits] == [2] * 3
         assert all(
@@ -290,7 +293,11 @@ def test_nested_search_scores_what_works(data):
     scores = []
     for numbers in (WORKS, FAILS):
         search = raysel.NestedSearch(
-            SelectKBest(f_classif, k="all"), n_features=numbers, judge=PICKY, outer=2, inner=2
+            SelectKBest(f_classif, k="all"),
+            n_features=numbers,
+            scoring_estimator=PICKY,
+            outer=2,
+            inner=2,
         )
         search.fit(raw["X"], raw["y"])
         scores.append(

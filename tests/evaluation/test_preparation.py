@@ -365,10 +365,10 @@ def test_a_winner_that_gives_no_feature_a_score_is_refitted_beside_columns_of_te
 
 
 @pytest.mark.parametrize(
-    "judge", [{"classifier": "knn", "n_neighbors": 3}, {"classifier": "linear_svm", "C": 0.1}]
+    "scoring", [{"classifier": "knn", "n_neighbors": 3}, {"classifier": "linear_svm", "C": 0.1}]
 )
-def test_a_judge_gets_all_columns_of_the_chosen_features(judge, tmp_path):
-    evaluation = {**judge, "n_features": [1, 2, 3], "choose_n": "best"}
+def test_a_scoring_estimator_gets_all_columns_of_the_chosen_features(scoring, tmp_path):
+    evaluation = {**scoring, "n_features": [1, 2, 3], "choose_n": "best"}
     study = study_of(["impute", "encode"], NUMBERS + TEXTS, [], evaluation=evaluation)
     _, refits = computed(study, tmp_path)
     for fold, refit in zip(study.plan.folds, refits, strict=True):
@@ -383,7 +383,9 @@ def test_a_judge_gets_all_columns_of_the_chosen_features(judge, tmp_path):
             for part in (fold.train, fold.test)
         ]
         evaluation = study.evaluation
-        again = evaluation.judge.make(study.dataset.y, fold.random_state(3), evaluation.settings[0])
+        again = evaluation.scoring_estimator.make(
+            study.dataset.y, fold.random_state(3), evaluation.settings[0]
+        )
         accuracy = again.fit(Z[0], study.dataset.y[fold.train]).score(
             Z[1], study.dataset.y[fold.test]
         )

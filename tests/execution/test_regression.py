@@ -28,7 +28,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
 from raysel.data.loading import save_dataset
-from raysel.evaluation.judges import ALPHAS
+from raysel.evaluation.scoring_estimators import ALPHAS
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
 from raysel.run.api import prepare_study
@@ -245,21 +245,21 @@ def test_nested_ridge_on_diabetes_is_scikit_learn_s(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("judge", "solver"), product(["ridge", "knn", "sklearn.svm.SVR"], ["f_test", "rrelieff"])
+    ("scoring", "solver"), product(["ridge", "knn", "sklearn.svm.SVR"], ["f_test", "rrelieff"])
 )
-def test_permuted_quantities_are_predicted_no_better_than_by_their_mean(tmp_path, judge, solver):
+def test_permuted_quantities_are_predicted_no_better_than_by_their_mean(tmp_path, scoring, solver):
     _, result = run(
         tmp_path / "study",
         dataset=saved(tmp_path, SEVERAL, np.random.default_rng(5).permutation(QUANTITIES[:, 0])),
         solver={"name": solver},
-        evaluation={"estimator": judge, "n_features": [2, 6], "n_neighbors": 5},
+        evaluation={"estimator": scoring, "n_features": [2, 6], "n_neighbors": 5},
     )
     assert np.mean(result.test_scores) < 0.05
 
 
-@pytest.mark.parametrize("judge", ["knn", "sklearn.neighbors.KNeighborsRegressor"])
-def test_nearest_neighbours_and_dotted_regressors_judge(tmp_path, judge):
-    given = "knn" if judge == "knn" else {"name": judge, "params": {"n_neighbors": 3}}
+@pytest.mark.parametrize("scoring", ["knn", "sklearn.neighbors.KNeighborsRegressor"])
+def test_nearest_neighbours_and_dotted_regressors_score(tmp_path, scoring):
+    given = "knn" if scoring == "knn" else {"name": scoring, "params": {"n_neighbors": 3}}
     study, result = run(
         tmp_path / "study",
         dataset=saved(tmp_path, SEVERAL, QUANTITIES),

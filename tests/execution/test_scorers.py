@@ -1,4 +1,4 @@
-"""Every scorer of scikit-learn, of every judge: its own figure of the stored models, or refused
+"""Every scorer of scikit-learn, of every estimator: its own figure of the stored models, or refused
 in one line.
 """
 
@@ -28,9 +28,9 @@ import raysel
 from raysel.cli.plan import describe, notes
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, DataError
-from raysel.evaluation.judges import judge_class
 from raysel.evaluation.outputs import TestOutputs
 from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.scoring_estimators import scoring_estimator_class
 from raysel.execution.serial import SerialExecutor
 from raysel.results.displays.curves import Calibration, PrecisionRecallCurves, RocCurves
 from raysel.run import course
@@ -44,11 +44,11 @@ FOREST = {
     "params": {"n_estimators": 5},
     "space": {"max_depth": [1, 3]},
 }
-JUDGES = {
+ESTIMATORS = {
     "knn": {"estimator": "knn", "n_neighbors": 3},
     "linear_svm": {"estimator": "linear_svm", "C": [0.01, 1.0]},
 }
-JUDGES |= {
+ESTIMATORS |= {
     "logistic": {"estimator": LOGISTIC},
     "forest": {"estimator": FOREST},
     "native": {"estimator": "native"},
@@ -87,10 +87,10 @@ def write(
     return X, y
 
 
-def study_of(path: Path, judge: str, final: bool = False, **evaluation) -> Study:
-    sizes = {} if judge == "native" else {"n_features": [1, 4]}
+def study_of(path: Path, scoring: str, final: bool = False, **evaluation) -> Study:
+    sizes = {} if scoring == "native" else {"n_features": [1, 4]}
     default = {"metric": "accuracy", "choose_n": "best", "references": False}
-    scored = {**JUDGES[judge], **sizes, **default, **evaluation}
+    scored = {**ESTIMATORS[scoring], **sizes, **default, **evaluation}
     raw = raw_config(
         path, solver={"name": "linear_svm"}, evaluation=scored, dataset__scaling="zscore"
     )
@@ -102,14 +102,14 @@ def run(study: Study, folder: Path):
     return course.run(study, folder, SerialExecutor(study), (), NoUpload)
 
 
-def accepted(path: Path, judge: str, names) -> list[str]:
+def accepted(path: Path, scoring: str, names) -> list[str]:
     """The names that a study takes; the others are refused in one line that names metric and
     key.
     """
     taken = []
     for name in names:
         try:
-            study_of(path, judge, report=[name])
+            study_of(path, scoring, report=[name])
         except ConfigError as refused:
             message = str(refused)
             assert "\n" not in message
@@ -158,25 +158,25 @@ QUICK = {
 }
 
 
-@pytest.mark.parametrize(("kind", "judge"), QUICK)
-def test_a_scorer_gives_scikit_learns_figure_of_the_stored_models(kind, judge, tmp_path):
+@pytest.mark.parametrize(("kind", "scoring"), QUICK)
+def test_a_scorer_gives_scikit_learns_figure_of_the_stored_models(kind, scoring, tmp_path):
     X, y = write(tmp_path / "few.npz", kind)
-    study = study_of(tmp_path / "few.npz", judge, report=QUICK[kind, judge])
-    require_figures_of_the_models(study, run(study, tmp_path / "run"), QUICK[kind, judge], X, y)
+    study = study_of(tmp_path / "few.npz", scoring, report=QUICK[kind, scoring])
+    require_figures_of_the_models(study, run(study, tmp_path / "run"), QUICK[kind, scoring], X, y)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize("scoring", ESTIMATORS)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "text"])
-def test_every_scorer_gives_scikit_learns_figure_or_is_refused_in_one_line(kind, judge, tmp_path):
+def test_every_scorer_gives_scikit_learns_figure_or_is_refused_in_one_line(kind, scoring, tmp_path):
     X, y = write(tmp_path / "few.npz", kind)
     names = [name for name in get_scorer_names() if name != "accuracy"]
-    taken = accepted(tmp_path / "few.npz", judge, names)
+    taken = accepted(tmp_path / "few.npz", scoring, names)
     assert not OF_QUANTITIES & set(taken)
     assert (
-        kind == "labels" or judge not in ("linear_svm", "native")
+        kind == "labels" or scoring not in ("linear_svm", "native")
     ) or not OF_PROBABILITIES & set(taken)
-    study = study_of(tmp_path / "few.npz", judge, report=taken)
+    study = study_of(tmp_path / "few.npz", scoring, report=taken)
     result = run(study, tmp_path / "run")
     require_figures_of_the_models(study, result, ["accuracy", *taken], X, y)
     # What is refused, although it is not for quantities, gives no figure by scikit-learn either.
@@ -243,7 +243,7 @@ def test_scorers_of_ones_own_by_dotted_name(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("judge", "evaluation", "message"),
+    ("scoring", "evaluation", "message"),
     [
         (
             "linear_svm",
@@ -289,11 +289,11 @@ def test_scorers_of_ones_own_by_dotted_name(tmp_path, monkeypatch):
     ],
 )
 def test_what_does_not_apply_is_refused_before_anything_is_fitted(
-    judge, evaluation, message, tmp_path
+    scoring, evaluation, message, tmp_path
 ):
     write(tmp_path / "few.npz", "two classes")
     with pytest.raises(ConfigError, match=message):
-        study_of(tmp_path / "few.npz", judge, **evaluation)
+        study_of(tmp_path / "few.npz", scoring, **evaluation)
 
 
 @pytest.mark.parametrize("metric", ["roc_auc", "average_precision", "balanced_accuracy"])
@@ -369,15 +369,15 @@ def test_chance_is_the_better_of_the_constant_and_the_stratified_guess(tmp_path)
         assert stratified < best == pytest.approx(np.mean(expected))
 
 
-@pytest.mark.parametrize("judge", ["logistic", pytest.param("forest", marks=pytest.mark.slow)])
-def test_the_judges_space_is_chosen_by_the_inner_folds_alone(judge, tmp_path):
+@pytest.mark.parametrize("scoring", ["logistic", pytest.param("forest", marks=pytest.mark.slow)])
+def test_the_space_of_an_estimator_is_chosen_by_the_inner_folds_alone(scoring, tmp_path):
     """By scikit-learn's grid search, and with scrambled test rows nothing that is chosen or
     fitted changes.
     """
     X, y = write(tmp_path / "few.npz", "two classes", shift=0.7)
-    study = study_of(tmp_path / "few.npz", judge, metric="roc_auc")
+    study = study_of(tmp_path / "few.npz", scoring, metric="roc_auc")
     result = run(study, tmp_path / "run")
-    estimator = JUDGES[judge]["estimator"]
+    estimator = ESTIMATORS[scoring]["estimator"]
     (parameter, values), *_ = estimator["space"].items()
     for fold, refit in zip(study.plan.outer, result.outer, strict=True):
         scores = np.zeros((len(fold.inner), len(values), 2))
@@ -388,7 +388,7 @@ def test_the_judges_space_is_chosen_by_the_inner_folds_alone(judge, tmp_path):
             for j, value in enumerate(values):
                 for k, n in enumerate((1, 4)):
                     best = np.sort(np.argsort(-svm.scores_, kind="stable")[:n])
-                    model = judge_class(estimator["name"])(
+                    model = scoring_estimator_class(estimator["name"])(
                         **{**estimator.get("params", {}), parameter: value, "random_state": state}
                     ).fit(scaler.transform(X[inner.train])[:, best], y[inner.train])
                     Z = scaler.transform(X[inner.validation])[:, best]
@@ -400,7 +400,7 @@ def test_the_judges_space_is_chosen_by_the_inner_folds_alone(judge, tmp_path):
     scrambled = X.copy()
     scrambled[test] = np.random.default_rng(5).permutation(X[test].ravel()).reshape(X[test].shape)
     np.savez(tmp_path / "few.npz", X=scrambled, y=y)
-    again = run(study_of(tmp_path / "few.npz", judge, metric="roc_auc"), tmp_path / "again")
+    again = run(study_of(tmp_path / "few.npz", scoring, metric="roc_auc"), tmp_path / "again")
     here, there = result.outer[0], again.outer[0]
     for name in (
         "settings",
@@ -418,13 +418,13 @@ def test_the_judges_space_is_chosen_by_the_inner_folds_alone(judge, tmp_path):
 
 
 def test_outputs_of_the_test_samples_are_those_of_the_stored_model(tmp_path):
-    for kind, judge, shape in (
+    for kind, scoring, shape in (
         ("two classes", "logistic", 1),
         ("three classes", "knn", 3),
         ("labels", "forest", 3),
     ):
         X, y = write(tmp_path / f"{shape}.npz", kind)
-        study = study_of(tmp_path / f"{shape}.npz", judge, metric="accuracy")
+        study = study_of(tmp_path / f"{shape}.npz", scoring, metric="accuracy")
         result = run(study, tmp_path / kind)
         for fold, refit in zip(study.plan.outer, result.outer, strict=True):
             model, found = result.fold_model(fold.name), TestOutputs.from_json(refit.outputs)
@@ -480,22 +480,25 @@ def test_damaged_outputs_are_refused(damage):
         TestOutputs.from_json({**good, **damage})
 
 
-def test_a_judge_that_cannot_be_stored_leaves_no_model_and_the_plan_says_so(tmp_path, monkeypatch):
-    (tmp_path / "own_judge.py").write_text(
+def test_a_scoring_estimator_that_cannot_be_stored_leaves_no_model_and_the_plan_says_so(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "own_estimator.py").write_text(
         "from sklearn.linear_model import LogisticRegression as L\nclass H: pass\nclass J(L):\n"
         "    def fit(self, X, y): self.h_ = H(); return super().fit(X, y)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     write(tmp_path / "few.npz", "two classes")
-    study = study_of(tmp_path / "few.npz", "knn", final=True, estimator="own_judge.J")
-    assert (study.findings.storable, study.findings.untrusted) == (False, ("own_judge.H",))
-    assert "model.skops will not be written, because a file cannot hold own_judge.H:" in " ".join(
-        notes(study)
+    study = study_of(tmp_path / "few.npz", "knn", final=True, estimator="own_estimator.J")
+    assert (study.findings.storable, study.findings.untrusted) == (False, ("own_estimator.H",))
+    assert (
+        "model.skops will not be written, because a file cannot hold own_estimator.H:"
+        in " ".join(notes(study))
     )
     result = run(study, tmp_path / "run")
     assert not result.directory.model.exists()
     X = study.dataset.X
     assert result.fold_model("outer0").predict(X).shape == study.dataset.y.shape
-    with pytest.raises(DataError, match=r"no model of outer0: a file cannot hold own_judge\.H"):
+    with pytest.raises(DataError, match=r"no model of outer0: a file cannot hold own_estimator\.H"):
         raysel.open_study(result.path).fold_model("outer0")
-    assert imported_code(study.config) == [("evaluation.estimator", "own_judge.J")]
+    assert imported_code(study.config) == [("evaluation.estimator", "own_estimator.J")]

@@ -247,11 +247,18 @@ def test_the_careless_score_is_that_of_the_few_lines_that_make_the_mistake():
     assert found.careless_permuted == ()
 
 
-def test_a_ranking_by_all_samples_with_a_judge_is_careless_too():
+def test_a_ranking_by_all_samples_with_a_scoring_estimator_is_careless_too():
     rng = np.random.default_rng(5)
     X, y = rng.standard_normal((60, 300)), np.arange(60) % 2
     found = raysel.audit(
-        SelectKBest(), X, y, n_features=[5, 20], judge="knn", n_permutations=1, outer=3, inner=2
+        SelectKBest(),
+        X,
+        y,
+        n_features=[5, 20],
+        scoring_estimator="knn",
+        n_permutations=1,
+        outer=3,
+        inner=2,
     )
     assert found.n_careless == 2
     assert found.difference > 0.15

@@ -224,7 +224,7 @@ def test_processes_give_the_same_numbers():
     )
 
 
-def test_a_method_of_matrices_ranks_and_its_judge_is_chosen():
+def test_a_method_of_matrices_ranks_and_its_scoring_estimator_is_chosen():
     rng = np.random.default_rng(0)
     y = np.repeat(["no", "yes"], 20)
     images = rng.standard_normal((40, 12))
@@ -235,7 +235,7 @@ def test_a_method_of_matrices_ranks_and_its_judge_is_chosen():
         outer=2,
         inner=2,
         n_features=[1, 3],
-        judge="knn",
+        scoring_estimator="knn",
     ).fit(images, y)
     assert search.ranking_[5] == 1
     assert search.study_.layout.grid == (3, 4)
@@ -248,7 +248,7 @@ def test_a_method_of_matrices_ranks_and_its_judge_is_chosen():
         outer=2,
         inner=2,
         n_features=[1, 3],
-        judge="knn",
+        scoring_estimator="knn",
     ).fit(
         images, y
     )  # fmt: skip
@@ -354,11 +354,11 @@ def test_noise_with_empty_cells_has_no_column_that_numbers_its_rows(kind):
 
 
 @pytest.mark.parametrize("n_features", [None, [2, 5]])
-def test_a_regressor_needs_no_metric_and_no_judge(n_features):
+def test_a_regressor_needs_no_metric_and_no_scoring_estimator(n_features):
     samples, y = (part[:150] for part in load_diabetes(return_X_y=True))
     found = [
         NestedSearch(Ridge(0.1), outer=2, inner=2, n_features=n_features, **given).fit(samples, y)
-        for given in ({}, {"metric": "out_of_sample_r2", "judge": "ridge"})
+        for given in ({}, {"metric": "out_of_sample_r2", "scoring_estimator": "ridge"})
     ]
     assert found[0].scores_.tolist() == found[1].scores_.tolist()
     assert found[0].score(samples, y) == found[1].score(samples, y)
@@ -678,7 +678,7 @@ def expected_failures(_):
             outer=2,
             inner=2,
             n_features=[1, 2],
-            judge="knn",
+            scoring_estimator="knn",
         ),
         NestedSearch(Ridge(), {"alpha": [0.1, 1.0]}, outer=2, inner=2, metric="r2"),
     ],

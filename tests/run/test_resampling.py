@@ -148,8 +148,10 @@ def test_weights_behind_a_resampling_step_rank_the_features():
     pipeline = make_pipeline(SMOTE(random_state=0), StandardScaler(), LinearSVC(random_state=0))
     search = raysel.NestedSearch(pipeline, metric="balanced_accuracy", **FAST).fit(X, Y)
     assert search.ranking_[2] == 1
-    judged = raysel.NestedSearch(pipeline, n_features=[1, 3], judge="knn", **FAST).fit(X, Y)
-    assert judged.ranking_[2] == 1
+    scored = raysel.NestedSearch(pipeline, n_features=[1, 3], scoring_estimator="knn", **FAST).fit(
+        X, Y
+    )
+    assert scored.ranking_[2] == 1
     permuted = raysel.PermutationImportance(pipeline, n_repeats=2).fit(X, Y)
     assert permuted.feature_importances_.argmax() == 2
 

@@ -56,7 +56,7 @@ def own_module(tmp_path, monkeypatch):
                 self.rule_ = lambda: 0
                 yield from super()._updates(X, y, prepared)
 
-        class Judge(LogisticRegression):
+        class Scoring(LogisticRegression):
             def fit(self, X, y):
                 self.rule_ = lambda: 0
                 return super().fit(X, y)
@@ -143,8 +143,8 @@ def test_a_model_that_cannot_be_saved_is_announced_and_the_study_may_run(digits,
     (missing,) = format_remarks([Remark("no_model_file", {"untrusted": study.findings.untrusted})])
     for remark in (note, missing):
         assert "use run_study's result in its process" in remark
-    judged = {"name": f"{own_module}.Judge"}
-    native = make_study(digits, solver=judged, evaluation=NATIVE)
+    scored = {"name": f"{own_module}.Scoring"}
+    native = make_study(digits, solver=scored, evaluation=NATIVE)
     assert any("model.skops will not be written" in note for note in plan_warnings(native))
     boosted = {"name": "sklearn.ensemble.HistGradientBoostingClassifier", "params": {"max_iter": 2}}
     assert make_study(digits, solver=boosted, evaluation=NATIVE).findings.untrusted == ()
@@ -155,9 +155,9 @@ def test_a_model_that_cannot_be_saved_is_announced_and_the_study_may_run(digits,
 
 
 def test_a_model_that_cannot_be_saved_cannot_be_registered(digits, own_module):
-    judged = {"name": f"{own_module}.Judge"}
+    scored = {"name": f"{own_module}.Scoring"}
     with pytest.raises(ConfigError, match=r"tracking\.register: .* register as own: .*; leave"):
-        make_study(digits, solver=judged, evaluation=NATIVE, tracking={"register": "own"})
+        make_study(digits, solver=scored, evaluation=NATIVE, tracking={"register": "own"})
     own = {"name": f"{own_module}.Variance"}
     with pytest.raises(ConfigError, match="whose code no server has; leave it out"):
         make_study(digits, solver=own, evaluation=KNN, tracking={"register": "own"})

@@ -22,8 +22,8 @@ WINE = load_wine(as_frame=True).frame.iloc[::6]
 def leave_one_out(tmp_path, **changes):
     WINE.rename(columns={"target": "y"}).to_csv(tmp_path / "wine.csv", index=False)
     changes = {"solver": {"name": "fisher_score"}, "dataset__scaling": "zscore", **changes}
-    judged = {"estimator": "knn", "n_features": [3], "references": False}
-    changes |= {"evaluation": judged, "cv__final": False}
+    scored = {"estimator": "knn", "n_features": [3], "references": False}
+    changes |= {"evaluation": scored, "cv__final": False}
     return raw_config(tmp_path / "wine.csv", **changes)
 
 

@@ -45,15 +45,15 @@ def untouched():
 
 
 @pytest.mark.usefixtures("untouched")
-@pytest.mark.parametrize("as_judge", [False, True])
-def test_the_checks_fit_with_the_state_of_the_smallest_training_set(as_judge):
+@pytest.mark.parametrize("as_estimator", [False, True])
+def test_the_checks_fit_with_the_state_of_the_smallest_training_set(as_estimator):
     name = f"{__name__}.Seeded"
-    judged = {"estimator": name, "n_features": [2]} if as_judge else {"estimator": "native"}
+    scored = {"estimator": name, "n_features": [2]} if as_estimator else {"estimator": "native"}
     study = prepare_study(
         {
             "name": "seeded",
-            "solver": {"name": "rfs" if as_judge else name},
-            "evaluation": judged,
+            "solver": {"name": "rfs" if as_estimator else name},
+            "evaluation": scored,
             "cv": {"outer": 3, "inner": 2},
         },
         X=X,

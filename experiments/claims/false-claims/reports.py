@@ -102,8 +102,8 @@ def failing_number(rng: np.random.Generator, numbers: tuple[int, ...]) -> Data:
     X, y = rng.standard_normal((90, 10)), np.arange(90) % 3
     X[:, :2] += 1.5 * np.eye(3, 2)[y]
     name = "sklearn.discriminant_analysis.LinearDiscriminantAnalysis"
-    judge = {"name": name, "params": {"n_components": 2}}
-    evaluation = {"estimator": judge, "n_features": list(numbers)}
+    scoring = {"name": name, "params": {"n_components": 2}}
+    evaluation = {"estimator": scoring, "n_features": list(numbers)}
     return X, y, {"evaluation": evaluation, "cv": {"outer": 3, "inner": 2, "final": False}}
 
 

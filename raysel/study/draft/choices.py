@@ -15,8 +15,8 @@ from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.targets import CLASSES, LABELS, QUANTITIES, target_of
-from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, RIDGE
 from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.scoring_estimators import KNN, LINEAR_SVM, NATIVE, RIDGE
 from raysel.study.defaults import default_estimator, default_metric
 
 #: Fewest samples, or groups, of a class for two outer folds with two inner ones each: one to test,

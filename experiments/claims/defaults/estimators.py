@@ -1,8 +1,8 @@
 """The nearest neighbour and a linear SVM as what scores a ranking by the F-test, on the same folds
 of each data set.
 
-Run: RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python experiments/claims/defaults/judges.py; it
-adds to judges.csv.
+Run: RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python experiments/claims/defaults/estimators.py;
+it adds to estimators.csv.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from raysel.study.definition import Study
 from raysel.study.draft.choices import feature_numbers
 
 #: What is compared, each with its own defaults: one neighbour, and C of 0.01 to 10.
-JUDGES = ("knn", "linear_svm")
+ESTIMATORS = ("knn", "linear_svm")
 #: Data sets in the order of their cost; others have more columns, or are prepared first.
 NAMES = (
     *("iris", "wine", "5 of 200", "20 of 200, correlated", "100 of 200, 4 to 1"),
@@ -35,7 +35,7 @@ NAMES = (
 
 def rows(names: Iterable[str]) -> Iterator[dict[str, object]]:
     """Yield a row for each data set: its layout, and the mean accuracy over five outer folds by
-    each judge.
+    each estimator.
     """
     for name in names:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
@@ -43,13 +43,13 @@ def rows(names: Iterable[str]) -> Iterator[dict[str, object]]:
             n_columns = samples.X.shape[1]
             place = "path" if Path(samples.source).suffix else "source"
             scores = {}
-            for judge in JUDGES:
+            for estimator in ESTIMATORS:
                 config = {
-                    "name": "judges",
+                    "name": "estimators",
                     "dataset": {place: samples.source},
                     "solver": {"name": "fisher_score"},
                     "evaluation": {
-                        "estimator": judge,
+                        "estimator": estimator,
                         "n_features": feature_numbers(n_columns),
                         "choose_n": "best",
                         "references": False,
@@ -59,14 +59,14 @@ def rows(names: Iterable[str]) -> Iterator[dict[str, object]]:
                 }
                 study = Study.prepare(load_config(config))
                 result = run_in_memory(study, SerialExecutor(study))
-                scores[judge] = result.test_scores
-            means = {judge: float(np.mean(values)) for judge, values in scores.items()}
+                scores[estimator] = result.test_scores
+            means = {estimator: float(np.mean(values)) for estimator, values in scores.items()}
             yield {
                 "data": name,
                 "layout": study.dataset.layout.noun,
                 "samples": len(samples.y),
                 "columns": n_columns,
-                **{judge: f"{mean:.3f}" for judge, mean in means.items()},
+                **{estimator: f"{mean:.3f}" for estimator, mean in means.items()},
                 "linear_svm minus knn": f"{means['linear_svm'] - means['knn']:+.3f}",
                 "folds in which linear_svm is ahead": int(
                     np.sum(np.greater(scores["linear_svm"], scores["knn"]))
@@ -75,8 +75,8 @@ def rows(names: Iterable[str]) -> Iterator[dict[str, object]]:
 
 
 def main() -> None:
-    """Add the row of each data set that judges.csv lacks, as soon as it is known."""
-    path = Path(__file__).with_name("judges.csv").absolute()
+    """Add the row of each data set that estimators.csv lacks, as soon as it is known."""
+    path = Path(__file__).with_name("estimators.csv").absolute()
     known = path.read_text(encoding="utf-8") if path.exists() else ""
     done = [row["data"] for row in csv.DictReader(known.splitlines())]
     for row in rows([name for name in NAMES if name not in done]):

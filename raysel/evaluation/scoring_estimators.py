@@ -32,10 +32,10 @@ from raysel.data.targets import (
 from raysel.evaluation.neighbours import NearestNeighborsClassifier
 from raysel.evaluation.records import Setting
 
-#: Judges without a dotted name.
-NATIVE, KNN, LINEAR_SVM, RIDGE = JUDGES = ("native", "knn", "linear_svm", "ridge")
+#: Estimators without a dotted name.
+NATIVE, KNN, LINEAR_SVM, RIDGE = SCORING_ESTIMATORS = ("native", "knn", "linear_svm", "ridge")
 #: Those that fit to the best features, by the kind of the target, the usual one first.
-JUDGES_OF: Final[Mapping[str, tuple[str, ...]]] = {
+ESTIMATORS_BY_TARGET: Final[Mapping[str, tuple[str, ...]]] = {
     CLASSES: (KNN, LINEAR_SVM),
     LABELS: (KNN, LINEAR_SVM),
     QUANTITIES: (RIDGE, KNN),
@@ -55,7 +55,7 @@ _EXAMPLE = "write a dotted name such as sklearn.linear_model.LogisticRegression.
 
 
 @dataclass(frozen=True)
-class Judge:
+class ScoringEstimator:
     """Estimator that is fitted to the best features; ``native`` is the method itself."""
 
     name: str
@@ -64,8 +64,10 @@ class Judge:
     settings: tuple[Setting, ...] = ((),)
 
     @classmethod
-    def of(cls, name: str, params: Mapping[str, Any], space: Mapping[str, Sequence[Any]]) -> Judge:
-        """Return a judge with all combinations of a space, the last parameter's changing first."""
+    def with_space(
+        cls, name: str, params: Mapping[str, Any], space: Mapping[str, Sequence[Any]]
+    ) -> ScoringEstimator:
+        """Return one with all combinations of a space, the last parameter's changing first."""
         values = [[(key, value) for value in domain] for key, domain in space.items()]
         return cls(name, tuple(params.items()), tuple(itertools.product(*values)))
 
@@ -88,18 +90,18 @@ class Judge:
         if self.name == LINEAR_SVM:
             model: Any = LinearSVC(random_state=random_state, max_iter=10_000, **values)
         else:
-            make = judge_class(self.name)
-            if "random_state" in signature(make).parameters:
+            cls = scoring_estimator_class(self.name)
+            if "random_state" in signature(cls).parameters:
                 values = {"random_state": random_state, **values}
-            model = make(**values)
+            model = cls(**values)
         return target.for_columns(model, y)
 
 
 #: What predicts all features beside a method's own predictions, by the kind of the target.
-BESIDE_NATIVE: Final[dict[str, Judge]] = {
-    CLASSES: Judge(KNN),
-    LABELS: Judge(KNN),
-    QUANTITIES: Judge.of(RIDGE, {}, {"alpha": ALPHAS}),
+BESIDE_NATIVE: Final[dict[str, ScoringEstimator]] = {
+    CLASSES: ScoringEstimator(KNN),
+    LABELS: ScoringEstimator(KNN),
+    QUANTITIES: ScoringEstimator.with_space(RIDGE, {}, {"alpha": ALPHAS}),
 }
 
 
@@ -144,15 +146,15 @@ def shown_setting(setting: Setting) -> str:
     return ", ".join(f"{key}={value}" for key, value in setting)
 
 
-def judge_class(name: str, key: str = "evaluation.estimator") -> type[Any]:
-    """Import the class of a judge in scikit-learn's style."""
-    judge = import_dotted(name, key, _EXAMPLE, JUDGES, isclass)
-    if not isclass(judge):
-        raise ConfigError(f"{key}: {name} is a {type(judge).__name__}, not a class; {_EXAMPLE}")
+def scoring_estimator_class(name: str, key: str = "evaluation.estimator") -> type[Any]:
+    """Import the class of an estimator in scikit-learn's style."""
+    cls = import_dotted(name, key, _EXAMPLE, SCORING_ESTIMATORS, isclass)
+    if not isclass(cls):
+        raise ConfigError(f"{key}: {name} is a {type(cls).__name__}, not a class; {_EXAMPLE}")
     missing = [
         method
         for method in ("fit", "predict", "get_params")
-        if not callable(getattr(judge, method, None))
+        if not callable(getattr(cls, method, None))
     ]
     if missing:
         lacking = " and no ".join(missing)
@@ -160,4 +162,4 @@ def judge_class(name: str, key: str = "evaluation.estimator") -> type[Any]:
             f"{key}: {name} has no {lacking}; give a classifier or regressor in scikit-learn's"
             " style."
         )
-    return judge
+    return cls
