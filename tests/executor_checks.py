@@ -18,7 +18,7 @@ from raysel.execution.trial_plan import trial_plan
 from raysel.study.definition import Study
 from raysel.testing.checks import (
     Check,
-    FinishedStudy,
+    ExecutorResult,
     prepare_study,
     require,
     require_same_study,
@@ -133,7 +133,7 @@ def _study(folder: Path, sections: Mapping[str, Any], **search: Any) -> Study:
     return prepare_study(folder / "suite.npz", {**config, **sections, "search": limits})
 
 
-def _reference(sections: Mapping[str, Any]) -> tuple[FinishedStudy, str]:
+def _reference(sections: Mapping[str, Any]) -> tuple[ExecutorResult, str]:
     """Return the study that the serial executor has run, and the text of its progress at the
     end.
     """
@@ -141,7 +141,7 @@ def _reference(sections: Mapping[str, Any]) -> tuple[FinishedStudy, str]:
 
 
 @cache
-def _run_serially(sections: str) -> tuple[FinishedStudy, str]:
+def _run_serially(sections: str) -> tuple[ExecutorResult, str]:
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), json.loads(sections))
         finished = run_by(SerialExecutor(study), study, Path(folder, "serial"))

@@ -198,7 +198,7 @@ class PairInformation:
 
 
 @dataclass(frozen=True)
-class PreparedNeighbours:
+class NeighboursByClass:
     """The neighbours of every sample, which configurations of any ``n_neighbors`` share."""
 
     #: The other samples by class and within a class by increasing distance; the sample itself is
@@ -272,7 +272,7 @@ class ReliefF(Filter):
         self.n_neighbors = n_neighbors
         self.n_features_to_select = n_features_to_select
 
-    def prepare(self, X: FloatArray, y: LabelArray) -> PreparedNeighbours:
+    def prepare(self, X: FloatArray, y: LabelArray) -> NeighboursByClass:
         """Sort the samples of each class by their distance from every sample."""
         codes, counts = class_codes(y)
         ranges = bin_range(X)
@@ -289,9 +289,9 @@ class ReliefF(Filter):
                 np.argsort(distances[:, members], axis=1, kind="stable")
             ]
             start += count
-        return PreparedNeighbours(order, codes, counts, ranges.width)
+        return NeighboursByClass(order, codes, counts, ranges.width)
 
-    def _rate(self, X: FloatArray, prepared: PreparedNeighbours) -> tuple[FloatArray, float]:
+    def _rate(self, X: FloatArray, prepared: NeighboursByClass) -> tuple[FloatArray, float]:
         sums = weighted_differences(X, neighbour_weights(prepared, self.n_neighbors))
         self.weights_ = sums / (len(X) * prepared.width)
         return (1.0 + self.weights_) / 2.0, self.weights_.mean()
@@ -303,7 +303,7 @@ def without_last_digits(values: FloatArray) -> FloatArray:
     return larger - (larger - values)
 
 
-def neighbour_weights(prepared: PreparedNeighbours, n_neighbors: int) -> FloatArray:
+def neighbour_weights(prepared: NeighboursByClass, n_neighbors: int) -> FloatArray:
     """Weight of the difference between each sample and its neighbour, in the sum over all.
 
     Returns (n_samples, n_samples).

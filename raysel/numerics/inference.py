@@ -176,7 +176,7 @@ def _over_samples(
 
 
 @dataclass(frozen=True, kw_only=True)
-class TTest:
+class TTestResult:
     """Two-sided t-test of a mean difference, and the interval that belongs to it."""
 
     #: Value of t.
@@ -212,8 +212,8 @@ class PairedComparison:
     ratio: float
     #: Paired t-test that takes the runs as independent, and corrected resampled t-test; None if
     #: there is no test.
-    plain: TTest | None
-    corrected: TTest | None
+    plain: TTestResult | None
+    corrected: TTestResult | None
     #: Why there is no test; empty if there is one.
     reason: str = ""
 
@@ -273,7 +273,7 @@ def paired_comparison(
     if np.ptp(differences) <= _ROUNDING:
         return replace(compared, sd=0.0, reason="the difference is equal in all runs")
 
-    def test(factor: float) -> TTest:
+    def test(factor: float) -> TTestResult:
         return _t_test(mean, sd * factor, n_runs - 1, confidence, largest)
 
     return replace(
@@ -289,7 +289,7 @@ def sample_test(
     *,
     n_repeats: int = 1,
     largest: float = np.inf,
-) -> TTest | None:
+) -> TTestResult | None:
     """Test the mean difference of scores to what scores the same whatever the samples are.
 
     Such a difference varies with the samples as the score does, whose pseudo-values are given:
@@ -306,13 +306,15 @@ def sample_test(
     return _t_test(mean, error, freedom, confidence, largest)
 
 
-def _t_test(mean: float, error: float, freedom: float, confidence: float, largest: float) -> TTest:
+def _t_test(
+    mean: float, error: float, freedom: float, confidence: float, largest: float
+) -> TTestResult:
     # scipy.stats is not used: it takes half a second to import.
     t = mean / error
     margin = float(stdtrit(freedom, (1 + confidence) / 2) * error)
     lower, upper = max(mean - margin, -largest), min(mean + margin, largest)
     p_value = float(2 * stdtr(freedom, -abs(t)))
-    return TTest(
+    return TTestResult(
         statistic=float(t),
         p_value=p_value,
         lower=lower,

@@ -69,7 +69,7 @@ _EXCHANGEABLE = {
 
 
 @dataclass(frozen=True)
-class _Stored:
+class _StoredTest:
     """Fields that the file holds as they are; earlier versions did not know the last three."""
 
     metric: str
@@ -265,7 +265,7 @@ class PermutationTest:
         written = write_table(self._table(), folder, _TABLE) if self.features else ()
         described = {
             "of": of,
-            **{stored.name: getattr(self, stored.name) for stored in fields(_Stored)},
+            **{stored.name: getattr(self, stored.name) for stored in fields(_StoredTest)},
             **asdict(self.p),
             "sentences": self.sentences(),
             "has_features": bool(self.features),
@@ -314,7 +314,7 @@ def read_permutation_test(
             n = len(feature_names)
             read = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, (n, n_rows))
             features = {name: values[:n] for name, values in read.items()}
-        stored, p = instance_of(_Stored, raw), instance_of(PermutationPValue, raw)
+        stored, p = instance_of(_StoredTest, raw), instance_of(PermutationPValue, raw)
         if stored.log10_arrangements < 0 or not 0 < p.smallest <= 1:
             raise ValueError("a number of permutations is out of range")
         return PermutationTest(

@@ -13,7 +13,7 @@ from raysel.evaluation.failing_numbers import FailingNumbers, failing_in_trials
 from raysel.evaluation.lost_trials import was_lost
 from raysel.evaluation.records import FINAL, Convergence, InnerTrace, RefitRecord, TrialRecord
 from raysel.evaluation.scoring_estimators import ALPHAS, LINEAR_SVM, NATIVE, RIDGE
-from raysel.numerics.inference import TTest
+from raysel.numerics.inference import TTestResult
 from raysel.results.records import StudyRecords
 from raysel.results.scores import Reference, are_draws
 from raysel.tracking.records import SearchRecord
@@ -230,7 +230,7 @@ def _unstructured(records: StudyRecords) -> Mapping[str, float]:
 
 
 def few_folds_remarks(
-    tests: Iterable[TTest | None], n_folds: int, *, of_draws: bool, level: float = 0.05
+    tests: Iterable[TTestResult | None], n_folds: int, *, of_draws: bool, level: float = 0.05
 ) -> Iterator[Remark]:
     """Remark on so few outer folds, or draws, that more of them would tell a difference."""
     left_open = [

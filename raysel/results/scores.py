@@ -17,7 +17,7 @@ from raysel.evaluation.records import RefitRecord
 from raysel.numerics.inference import (
     MeanInterval,
     PairedComparison,
-    TTest,
+    TTestResult,
     draws_interval,
     paired_comparison,
     sample_interval,
@@ -95,14 +95,14 @@ class Reference:
     of_draws: bool = False
     #: Test over the test samples, of chance with a score that hardly depends on them; None for
     #: others.
-    over_samples: TTest | None = None
+    over_samples: TTestResult | None = None
     #: Number of features on each outer fold; empty where there is none to choose.
     n_features: tuple[int, ...] = ()
     #: Setting of the estimator on each outer fold for each score; empty if it has none.
     settings: tuple[list[dict[str, Any]], ...] = ()
 
     @property
-    def test(self) -> TTest | None:
+    def test(self) -> TTestResult | None:
         """Test of the mean difference and its interval; None if there is none.
 
         It is plain over draws, over the test samples where chance hardly depends on them, else
@@ -271,7 +271,7 @@ def _reference(
 
 def _test_against_chance(
     outer: Sequence[RefitRecord], metric: str, guessed: Sequence[float]
-) -> TTest | None:
+) -> TTestResult | None:
     """Test the difference to a guess whose score hardly depends on the samples, if it is so."""
     values = [refit.pseudo_values for refit in outer]
     if metric not in _FIXED_CHANCE or are_draws(outer) or not all(values):

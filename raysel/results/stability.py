@@ -353,7 +353,7 @@ class _Halves:
 
 
 @dataclass(frozen=True)
-class _Stored:
+class _StoredSelection:
     """What the file says; earlier versions did not know the last three."""
 
     top: int
@@ -377,7 +377,7 @@ def read_stability_selection(
     if not (folder / _RESULT).exists():
         return None
     try:
-        stored = instance_of(_Stored, read_json(folder / _RESULT))
+        stored = instance_of(_StoredSelection, read_json(folder / _RESULT))
         table = read_numbers(
             folder / _TABLE,
             ("index", "n_halves", "n_pairs", "selection_probability"),

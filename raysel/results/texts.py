@@ -16,7 +16,7 @@ from raysel.data.planted_table import BATCH, NOISE, PLANTED, PROXY
 from raysel.evaluation.confounds import CONFOUNDS
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import ChooseN, RefitRecord
-from raysel.numerics.inference import PairedComparison, TTest
+from raysel.numerics.inference import PairedComparison, TTestResult
 from raysel.numerics.metrics import has_positive_class, is_of_quantities
 from raysel.results.agreement import GIVEN, Agreement
 from raysel.results.facts import Facts
@@ -81,7 +81,7 @@ def format_each(values: Mapping[str, FoldValues], what: str = "") -> str:
     return what + ", ".join(f"{name} {format_values(each)}" for name, each in values.items())
 
 
-def difference_cell(paired: PairedComparison, test: TTest | None) -> str:
+def difference_cell(paired: PairedComparison, test: TTestResult | None) -> str:
     """Return a mean difference with its 95 % interval, or why there is none, as a short cell."""
     if test is None:
         return f"{paired.mean:+z.3f} ({paired.reason.removeprefix('the difference is ')})"

@@ -164,7 +164,7 @@ def run(
     note_data(study.config)
     note_store(study.config, record.uri, record.id)
     with lock, _new_journal(study, directory, record, own, lock) as journal:
-        course = _Course(study, directory, executor, None, record, keep_models)
+        course = _StudyCourse(study, directory, executor, None, record, keep_models)
         return course.run(journal, listeners, start_upload, show)
 
 
@@ -191,7 +191,7 @@ def resume(
         write_config(directory, study.config)
         with Journal(directory.journal, lock) as journal:
             journal.append(record)
-            return _Course(study, directory, executor, stored, record).run(
+            return _StudyCourse(study, directory, executor, stored, record).run(
                 journal, listeners, start_upload, show
             )
 
@@ -213,7 +213,7 @@ def uploading(
 
 
 @dataclass
-class _Course:
+class _StudyCourse:
     """One run of a study in its directory."""
 
     study: Study

@@ -148,7 +148,7 @@ class Comparison(Planned[ComparisonConfig, ComparisonResult]):
                 directory, placed.config, placed.first.plan, own, directory.members
             ):
                 record.write(directory, lock)
-            return _Course(placed, directory, lock, options).run(record)
+            return _ComparisonCourse(placed, directory, lock, options).run(record)
 
     def resume(self, directory: StudyDirectory, options: RunOptions = DEFAULTS) -> ComparisonResult:
         """Resume the members; those that have finished are kept, failed ones tried again."""
@@ -164,7 +164,7 @@ class Comparison(Planned[ComparisonConfig, ComparisonResult]):
                 self.note_store(record)
             course.write_config(directory, self.config)
             record.write(directory, lock)
-            return _Course(self, directory, lock, options).run(record)
+            return _ComparisonCourse(self, directory, lock, options).run(record)
 
     def check_stored(self, directory: StudyDirectory) -> None:
         """Check that no change invalidates the results of a member."""
@@ -239,7 +239,7 @@ def _is_whole(stored: StoredStudy, study: Study) -> bool:
 
 
 @dataclass
-class _Course:
+class _ComparisonCourse:
     """One run of a comparison in its directory."""
 
     comparison: Comparison

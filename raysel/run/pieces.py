@@ -211,7 +211,7 @@ def _compute(
         stack.enter_context(sigterm_as_interrupt())
         for listener in listeners:
             stack.enter_context(listener)
-        course = _Course(n_all, len(missing), work.unit, listeners)
+        course = _PieceProgress(n_all, len(missing), work.unit, listeners)
         executor = stack.enter_context(finished.executor())
         timeout = finished.study.config.search.trial_timeout
         limit = None
@@ -229,7 +229,7 @@ def _compute(
             course.count(failed=bool(ended.error))
 
 
-class _Course:
+class _PieceProgress:
     """Progress of the pieces as one line."""
 
     def __init__(

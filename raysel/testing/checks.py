@@ -36,7 +36,7 @@ class Refit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FinishedStudy:
+class ExecutorResult:
     """Trials, refits and journal of a study that an executor has run, without times."""
 
     trials: dict[str, dict[str, Any]]
@@ -81,12 +81,12 @@ def compute(
 
 def run_by(
     executor: Executor, study: Study, folder: Path, kept: Sequence[Any] = ()
-) -> FinishedStudy:
+) -> ExecutorResult:
     """Run a study by an executor."""
     with study_log(folder, study) as log:
         records, refits = compute(executor, study, log, kept)
     trials = {record.id: timeless(record.to_json()) for record in records}
-    return FinishedStudy(trials, refits, list(read_journal(folder / "journal.jsonl")))
+    return ExecutorResult(trials, refits, list(read_journal(folder / "journal.jsonl")))
 
 
 def timeless(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def arrays_in(value: Any) -> list[LabelArray]:
 
 
 def require_same_study(
-    actual: FinishedStudy, expected: FinishedStudy, *, journals: bool = True
+    actual: ExecutorResult, expected: ExecutorResult, *, journals: bool = True
 ) -> None:
     """Raise AssertionError unless two runs agree in all but times and stack frames."""
     ids = [sorted(run.trials) for run in (actual, expected)]

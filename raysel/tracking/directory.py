@@ -37,7 +37,7 @@ _LONGEST_LABEL = 100
 _LAST_TIME = 253402300799.0
 
 
-class Entry:
+class DirectoryEntry:
     """File or folder of a directory, as an attribute of an object with a ``path``."""
 
     def __init__(self, name: str) -> None:
@@ -54,51 +54,51 @@ class StudyDirectory:
     path: Path
 
     #: Validated configuration, YAML.
-    config = Entry("config.yaml")
+    config = DirectoryEntry("config.yaml")
     #: Sample indices of all folds, JSON.
-    plan = Entry("plan.json")
+    plan = DirectoryEntry("plan.json")
     #: Data set, Arrow IPC file; only if the samples were given in memory.
-    data = Entry(OWN_DATA)
+    data = DirectoryEntry(OWN_DATA)
     #: Journal, JSON lines: one record for the study, each trial, each refit and each end.
-    journal = Entry("journal.jsonl")
+    journal = DirectoryEntry("journal.jsonl")
     #: List of the members of a comparison, which have directories of their own, JSON, replaced
     #: atomically.
-    members = Entry("members.json")
+    members = DirectoryEntry("members.json")
     #: Folder of the tables and figures of a comparison.
-    results = Entry(RESULTS)
+    results = DirectoryEntry(RESULTS)
     #: Counts of the trials, JSON, replaced atomically.
-    progress = Entry("progress.json")
+    progress = DirectoryEntry("progress.json")
     #: State of the upload to MLflow, JSON, replaced atomically.
-    tracking = Entry("tracking.json")
+    tracking = DirectoryEntry("tracking.json")
     #: Objective and scores of all inner fits by iteration, Parquet.
-    traces = Entry("traces.parquet")
+    traces = DirectoryEntry("traces.parquet")
     #: Folder of the outer folds' rankings and models.
-    folds = Entry("folds")
+    folds = DirectoryEntry("folds")
     #: Fitted pipeline of the final model, in skops format.
-    model = Entry("model.skops")
+    model = DirectoryEntry("model.skops")
     #: Hash of that file by the key of the account that wrote it.
-    model_hash = Entry("model.skops.hmac")
+    model_hash = DirectoryEntry("model.skops.hmac")
     #: Mean of each feature over the samples, in NumPy's format; only if samples are images.
-    mean_sample = Entry("mean_sample.npy")
+    mean_sample = DirectoryEntry("mean_sample.npy")
     #: Image that pictures show below maps, in NumPy's format; only if the configuration names one.
-    background = Entry("background.npy")
+    background = DirectoryEntry("background.npy")
     #: A few samples as the model takes them, NumPy array of shape (n, n_features).
-    model_example = Entry("model_example.npy")
+    model_example = DirectoryEntry("model_example.npy")
     #: Folder of the exported result.
-    ranking = Entry("ranking")
+    ranking = DirectoryEntry("ranking")
     #: Label, class counts, groups and ranges for the report, JSON.
-    preview = Entry("preview.json")
+    preview = DirectoryEntry("preview.json")
     #: Mean images of the classes, single samples and ranges of columns for the report, in NumPy's
     #: format.
-    preview_parts = Entry("preview.npz")
+    preview_parts = DirectoryEntry("preview.npz")
     #: Report, one HTML file.
-    report = Entry("report.html")
+    report = DirectoryEntry("report.html")
     #: Marker that exists while the first files are written; if it is left, they may be overwritten.
-    incomplete = Entry(".beginning")
+    incomplete = DirectoryEntry(".beginning")
     #: Lock file of the running study.
-    lock = Entry(".lease")
+    lock = DirectoryEntry(".lease")
     #: Lock file of the process that uploads to MLflow.
-    tracking_lock = Entry(".tracking.lease")
+    tracking_lock = DirectoryEntry(".tracking.lease")
 
     def fold_table(self, fold: str) -> Path:
         """Return the path of the ranking of an outer fold's winner, CSV."""
@@ -156,7 +156,9 @@ class StudyDirectory:
     def check(self) -> None:
         """Check that the study's files and folders are no links, pipes or devices."""
         entries = [
-            entry.name for entry in vars(StudyDirectory).values() if isinstance(entry, Entry)
+            entry.name
+            for entry in vars(StudyDirectory).values()
+            if isinstance(entry, DirectoryEntry)
         ]
         selected = [path.name for path in self.path.glob("selection*")]
         check_entries(self.path, [*entries, *_LATER, *selected])

@@ -394,7 +394,7 @@ def test_the_study_is_whole_and_has_no_files():
 def test_a_path_makes_a_study_that_opens(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "raysel.run.course._Course._write_report", lambda *_: None
+        "raysel.run.course._StudyCourse._write_report", lambda *_: None
     )  # draws for ten seconds
     monkeypatch.setattr("raysel.run.course.export_result", lambda *_: None)
     estimator, space = CASES["pipeline of scaling, selection and svm"]

@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from raysel.evaluation.splitters import split
 from raysel.numerics.inference import (
     MeanInterval,
-    TTest,
+    TTestResult,
     draws_interval,
     paired_comparison,
     sample_interval,
@@ -164,7 +164,7 @@ def interval(case: Case, metric: str, found: Scores) -> MeanInterval | None:
     return sample_interval(found.score, 0.25, found.values, n_repeats=n_repeats)
 
 
-def difference(case: Case, metric: str, found: Scores) -> TTest | None:
+def difference(case: Case, metric: str, found: Scores) -> TTestResult | None:
     """Test of the difference to the guess as a study shows it."""
     if metric not in FIXED_CHANCE or case.plan == DRAWS:
         return paired_comparison(found.score, found.guess, ratio_of(case)).corrected

@@ -84,7 +84,11 @@ def failing_as(kind: type[RayselError], location: Location, done: str) -> Iterat
 
 
 def check_room(
-    kind: type[RayselError], location: Location, files: Iterable[Entry], folder: Path, remedy: str
+    kind: type[RayselError],
+    location: Location,
+    files: Iterable[StoredFile],
+    folder: Path,
+    remedy: str,
 ) -> None:
     """Check that files of a location fit on the disk of a folder."""
     size, free = sum(entry.size for entry in files), shutil.disk_usage(folder).free
@@ -96,7 +100,7 @@ def check_room(
 
 
 @dataclass(frozen=True)
-class Entry:
+class StoredFile:
     """A file of a folder in a store."""
 
     name: str
@@ -114,12 +118,12 @@ def find_kind(store: FileSystem, location: Location) -> str:
     return {fs.FileType.File: "file", fs.FileType.Directory: "folder"}.get(kind, "nothing")
 
 
-def read_entry(store: FileSystem, location: Location) -> Entry:
+def read_entry(store: FileSystem, location: Location) -> StoredFile:
     """Return name, size and time of a file."""
     return _entry(store.get_file_info(location.path), location.name)
 
 
-def entries(store: FileSystem, folder: Location) -> list[Entry]:
+def entries(store: FileSystem, folder: Location) -> list[StoredFile]:
     """List the files of a folder and its subfolders, sorted by name."""
     shown = [entry for entry in _listed(store, folder) if not is_hidden(entry.name)]
     for entry in shown:
@@ -127,7 +131,7 @@ def entries(store: FileSystem, folder: Location) -> list[Entry]:
     return sorted(shown, key=lambda entry: entry.name)
 
 
-def hidden_entries(store: FileSystem, folder: Location) -> list[Entry]:
+def hidden_entries(store: FileSystem, folder: Location) -> list[StoredFile]:
     """List the files directly in a hidden folder, e.g. one of markers."""
     return [entry for entry in _listed(store, folder) if "/" not in entry.name]
 
@@ -137,7 +141,7 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/") if part != "..")
 
 
-def read_version(store: FileSystem, location: Location, files: list[Entry]) -> str:
+def read_version(store: FileSystem, location: Location, files: list[StoredFile]) -> str:
     """Return a text that changes whenever a file or folder changes."""
     digest = hashlib.sha256()
     for entry in files:
@@ -203,7 +207,7 @@ def _write(stream: Any, content: bytes | Path) -> None:
                 shutil.copyfileobj(file, stream, _CHUNK)
 
 
-def _listed(store: FileSystem, folder: Location) -> list[Entry]:
+def _listed(store: FileSystem, folder: Location) -> list[StoredFile]:
     from pyarrow import fs  # noqa: PLC0415
 
     selector = fs.FileSelector(folder.path, recursive=True, allow_not_found=True)
@@ -215,8 +219,10 @@ def _listed(store: FileSystem, folder: Location) -> list[Entry]:
     ]
 
 
-def _entry(info: Any, name: str) -> Entry:
-    return Entry(name, int(info.size), info.mtime_ns / 1e9 if info.mtime_ns is not None else 0.0)
+def _entry(info: Any, name: str) -> StoredFile:
+    return StoredFile(
+        name, int(info.size), info.mtime_ns / 1e9 if info.mtime_ns is not None else 0.0
+    )
 
 
 def _refuse_outside(folder: Location, name: str) -> None:
@@ -262,7 +268,7 @@ def fetch_data(uri: str, *, folder: bool = False) -> Path:
     return copy
 
 
-def _files(store: FileSystem, location: Location, folder: bool) -> tuple[list[Entry], bool]:
+def _files(store: FileSystem, location: Location, folder: bool) -> tuple[list[StoredFile], bool]:
     """Files at a location, and whether it is a folder."""
     kind = find_kind(store, location)
     if kind == "file":
@@ -284,7 +290,7 @@ def _files(store: FileSystem, location: Location, folder: bool) -> tuple[list[En
 
 
 def _fetch(
-    store: FileSystem, location: Location, files: list[Entry], copy: Path, is_folder: bool
+    store: FileSystem, location: Location, files: list[StoredFile], copy: Path, is_folder: bool
 ) -> None:
     """Copy the files to a temporary folder beside the copy, and move it there."""
     above = copy.parent.parent

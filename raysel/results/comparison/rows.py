@@ -16,7 +16,7 @@ from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError, DirectoryError
 from raysel.evaluation.feature_ranking import default_n_selected
 from raysel.evaluation.plan import NestedPlan
-from raysel.numerics.inference import PairedComparison, TTest, holm, paired_comparison
+from raysel.numerics.inference import PairedComparison, TTestResult, holm, paired_comparison
 from raysel.numerics.metrics import metric_range
 from raysel.results.facts import Facts
 from raysel.results.remarks import format_remarks
@@ -176,7 +176,7 @@ class Pair:
     p: Mapping[str, float]
 
     @property
-    def test(self) -> TTest | None:
+    def test(self) -> TTestResult | None:
         """The main test; None if there is no test."""
         return self.tests[self.main]
 
@@ -195,7 +195,7 @@ class Pair:
         return "better" if self.compared.mean > 0 else "worse"
 
     @property
-    def tests(self) -> dict[str, TTest | None]:
+    def tests(self) -> dict[str, TTestResult | None]:
         """Both tests by name."""
         return {"plain": self.compared.plain, "corrected": self.compared.corrected}
 

@@ -26,7 +26,7 @@ _MOST_WRITTEN = 12  # folds up to which ranks are written into the cells
 
 
 @dataclass(frozen=True, eq=False)
-class FoldRanks(StudyDisplay):
+class RankTable(StudyDisplay):
     """Rank of the best features in the winner of each outer fold, as a table of coloured cells."""
 
     key = "ranks"

@@ -38,7 +38,7 @@ _POOLED = "pooled"
 _DOTTED: Any = {"linewidth": 1.0, "linestyle": (0, (1, 1.5))}
 
 
-class Samples(NamedTuple):
+class ClassOutputs(NamedTuple):
     """Test samples of one class against the rest: which are of it, and the model's outputs."""
 
     #: Name of the fold.
@@ -69,7 +69,7 @@ class _ClassCurves(StudyDisplay):
     #: Output that is drawn.
     response: str
     #: Test samples of each class by its name, of one outer fold after the other.
-    samples: Mapping[str, Sequence[Samples]]
+    samples: Mapping[str, Sequence[ClassOutputs]]
     #: Number of classes, or labels, of which those with the most samples are drawn.
     n_classes: int
     has_labels: bool
@@ -309,21 +309,21 @@ def _have_labels(recorded: Mapping[str, TestOutputs]) -> bool:
 
 def _by_class(
     recorded: Mapping[str, TestOutputs], response: str, names: Sequence[str]
-) -> dict[str, list[Samples]]:
+) -> dict[str, list[ClassOutputs]]:
     """Divide the test samples of each fold into those of each class, or label, and the rest."""
     several = _have_labels(recorded)
     columns = next(iter(recorded.values())).values[response].shape[1]
-    samples: dict[str, list[Samples]] = {}
+    samples: dict[str, list[ClassOutputs]] = {}
     # One column is of the second of two classes.
     for column, number in enumerate(range(columns) if columns > 1 else [1]):
         each = samples[names[number]] = []
         for fold, outputs in recorded.items():
             truth = outputs.truth[:, column] == 1 if several else outputs.truth[:, 0] == number
-            each.append(Samples(fold, truth, outputs.values[response][:, column]))
+            each.append(ClassOutputs(fold, truth, outputs.values[response][:, column]))
     return samples
 
 
-def _pool(each: Sequence[Samples]) -> Samples:
+def _pool(each: Sequence[ClassOutputs]) -> ClassOutputs:
     """Return the samples of all folds."""
     truth = np.concatenate([one.truth for one in each])
-    return Samples(_POOLED, truth, np.concatenate([one.score for one in each]))
+    return ClassOutputs(_POOLED, truth, np.concatenate([one.score for one in each]))

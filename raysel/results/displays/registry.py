@@ -7,7 +7,7 @@ from pathlib import Path
 
 from raysel.core.errors import StudyError
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.results.displays.agreement import FoldRanks, StabilityCurve
+from raysel.results.displays.agreement import RankTable, StabilityCurve
 from raysel.results.displays.confusion import Confusion, LabelErrors
 from raysel.results.displays.convergence import ObjectiveCurves
 from raysel.results.displays.curves import Calibration, PrecisionRecallCurves, RocCurves
@@ -37,7 +37,7 @@ DISPLAYS: tuple[type[StudyDisplay], ...] = (
     Residuals,
     Profile,
     ObjectiveCurves,
-    FoldRanks,
+    RankTable,
     MeanImages,
     ModalityRanges,
     DataPreview,

@@ -103,7 +103,7 @@ class Remarks(Block):
 
 
 @dataclass(frozen=True)
-class Facts(Block):
+class TermList(Block):
     """Terms with their values."""
 
     rows: Sequence[tuple[str, str]]
@@ -139,7 +139,7 @@ class Pictures(Block):
 
 
 @dataclass(frozen=True)
-class Command(Block):
+class CodeBlock(Block):
     """Command to copy, or text of a file."""
 
     text: str

@@ -139,7 +139,7 @@ def error_control(result: StudyResult) -> Section:
     for what, command in texts.open_checks(result.facts, shlex.quote(contents.named(result.path))):
         where = contents.where_to_run(command)
         label = f"{what} has not been run for this study. To run it, {where}:"
-        blocks.append(contents.Command(command, label))
+        blocks.append(contents.CodeBlock(command, label))
     return Section("errors", "Could it be chance?", blocks)
 
 

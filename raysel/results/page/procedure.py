@@ -15,12 +15,12 @@ from raysel.results import description, texts
 from raysel.results.description import Preview
 from raysel.results.page.contents import (
     Block,
-    Facts,
     Folded,
     Pictures,
     Remarks,
     Section,
     Table,
+    TermList,
     Text,
     csv_download,
 )
@@ -40,7 +40,7 @@ _ENDS = {
 
 def asked(result: StudyResult, preview: Preview | None) -> Section:
     """Return the section on what was asked."""
-    blocks: list[Block] = [Facts([*_data_facts(result, preview), *_study_facts(result)])]
+    blocks: list[Block] = [TermList([*_data_facts(result, preview), *_study_facts(result)])]
     if drawn := pictures(result, "asked"):
         blocks.append(Pictures(drawn))
     if closer := pictures(result, "closer"):

@@ -15,7 +15,7 @@ from raysel.results import texts
 from raysel.results.description import Preview
 from raysel.results.export import command_again
 from raysel.results.page import contents, findings, procedure
-from raysel.results.page.contents import Block, Command, Page, Section, Text
+from raysel.results.page.contents import Block, CodeBlock, Page, Section, Text
 from raysel.results.result import StudyResult
 
 _LONGEST_REMARK = 600
@@ -119,10 +119,10 @@ def cite(result: StudyResult) -> Section:
     again: Block = Text(["A search that its time budget ended cannot be repeated exactly."], "note")
     if command:
         how = "To run the study again, with the configuration and the folds of its directory,"
-        again = Command(command, f"{how} {contents.where_to_run(command)}:")
+        again = CodeBlock(command, f"{how} {contents.where_to_run(command)}:")
     rows, heads = sorted(study.versions.items()), ["library", "version"]
     versions = contents.Table("Versions that the study ran with.", heads, rows, (0, 1))
-    config = Command(dump_yaml(contents.without_folders(study.config)))
+    config = CodeBlock(dump_yaml(contents.without_folders(study.config)))
     hashes = f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."
     blocks = [
         Text(paragraphs),

@@ -12,7 +12,7 @@ import pytest
 from drawn import HOSTILE, is_on_page
 from no_warnings import no_warnings
 
-from raysel.results.displays.agreement import FoldRanks, StabilityCurve
+from raysel.results.displays.agreement import RankTable, StabilityCurve
 from raysel.results.displays.confusion import Confusion, LabelErrors
 from raysel.results.displays.data import Images, Ranges
 from raysel.results.displays.preview_data import DataPreview
@@ -56,7 +56,7 @@ BOTH = [
     ScoreCurve(HOSTILE[0] * 9, "accuracy", SCORES, ONE, {HOSTILE[1]: [0.7]}, []),
     ScoreRows(HOSTILE[0], "accuracy", dict.fromkeys(HOSTILE, ONE), ["a"]),
     StabilityCurve(HOSTILE[2], CURVE, 3, chosen=1),
-    FoldRanks(HOSTILE[0], HOSTILE, np.ones((N, N)), HOSTILE, 2, N),
+    RankTable(HOSTILE[0], HOSTILE, np.ones((N, N)), HOSTILE, 2, N),
     Confusion(HOSTILE[0] * 9, np.eye(N, dtype=int) + 1, HOSTILE, 1),
     LabelErrors(HOSTILE[1], np.ones((N, 4), dtype=int), HOSTILE, 1),
     Profile(HOSTILE[3], np.eye(N) - 0.5, HOSTILE, HOSTILE, N),

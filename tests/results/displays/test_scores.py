@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from drawn import is_on_page, labels, line
 
-from raysel.results.displays.agreement import FoldRanks, StabilityCurve
+from raysel.results.displays.agreement import RankTable, StabilityCurve
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
 from raysel.results.scores import FoldValues
 
@@ -118,7 +118,7 @@ def test_ticks_do_not_overlap_and_the_chosen_number_has_one():
 
 def test_fold_ranks_are_written_where_they_belong():
     ranks = np.array([[1.0, 2.0, np.nan], [3.0, 1.0, 2.0]])
-    shown = FoldRanks("study", ["a", "b", "c"], ranks, ["outer0", "outer1"], 2, 3)
+    shown = RankTable("study", ["a", "b", "c"], ranks, ["outer0", "outer1"], 2, 3)
     ax = shown.plot()
     texts = {text.get_position(): text.get_text() for text in ax.texts}
     assert texts == {
