@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.printing import by_number, listed, short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.numerics.rankings import (
     Stability,
@@ -61,7 +63,7 @@ class FoldRanks:
     def overlap(self, n: int) -> RankOverlap:
         """Return the rank-biased overlap of all pairs of folds."""
         p, orders = persistence(n, TOP_SHARE), self.orders()
-        values = np.diag([1.0 if len(order) else np.nan for order in orders])
+        values = np.diag(np.where(self.n_scored > 0, 1.0, np.nan))
         for i, j in combinations(range(self.n_folds), 2):
             values[i, j] = values[j, i] = rank_biased_overlap(orders[i], orders[j], p)
         return RankOverlap(n, p, values, self.names)
@@ -99,12 +101,14 @@ class RankOverlap:
     @property
     def mean(self) -> float:
         """Mean over the pairs; NaN if there is none."""
-        return float(np.mean(list(self.pairs.values()))) if self.pairs else float("nan")
+        if not self.pairs:
+            return math.nan
+        return float(np.mean(list(self.pairs.values())))
 
     @property
     def lowest(self) -> float:
         """Overlap of the pair that agrees least; NaN if there is none."""
-        return min(self.pairs.values(), default=float("nan"))
+        return min(self.pairs.values(), default=math.nan)
 
     @property
     def lowest_pair(self) -> tuple[str, str] | None:
@@ -129,8 +133,9 @@ class RankOverlap:
             notes.append(f"of {len(self.pairs)} of {total} pairs")
         if total > 1:
             notes.append(f"lowest {self.lowest:.2f}")
-        noted = f" ({', '.join(notes)})" if notes else ""
-        return f"{self.mean:.2f}{noted}"
+        if not notes:
+            return f"{self.mean:.2f}"
+        return f"{self.mean:.2f} ({', '.join(notes)})"
 
 
 def curve_sizes(wanted: Sequence[int], n_features: int) -> list[int]:
@@ -164,22 +169,14 @@ def consensus_sentence(ranking: FeatureRanking) -> str:
     what = f"{len(chosen)} scored features"
     if len(chosen) == ranking.n_selected:
         what = f"top {len(chosen)}"
-    whose = "the outer folds'" if ranking.n_folds > 1 else "one outer fold's"
+    whose = by_number(ranking.n_folds, "one outer fold's", "the outer folds'")
     other = f"top {ranking.n_selected} of {whose} consensus"
     apart = [int(i) for i in chosen if i not in consensus]
     if not apart:
         return f"All of the final model's {what} are in the {other}."
-    first = ", ".join(
-        f"{_short(ranking.feature_names[i])} {ranking.selection_count[i]}" for i in apart[:_NAMED]
-    )
-    more = f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else ""
-    verb, them = ("is", "it") if len(apart) == 1 else ("are", "them")
+    counts = [f"{short(ranking.feature_names[i], 40)} {ranking.selection_count[i]}" for i in apart]
+    verb, them = by_number(len(apart), "is", "are"), by_number(len(apart), "it", "them")
     return (
         f"{len(apart)} of the final model's {what} {verb} not in the {other}. Folds (of"
-        f" {ranking.n_folds}) that select {them}: {first}{more}."
+        f" {ranking.n_folds}) that select {them}: {listed(counts, _NAMED, ' and {n_more} more')}."
     )
-
-
-def _short(name: str) -> str:
-    plain = " ".join(name.split())
-    return plain if len(plain) <= 40 else f"{plain[:39]}…"

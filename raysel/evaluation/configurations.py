@@ -40,7 +40,9 @@ class Configuration:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
 
 
 def configurations(
@@ -123,7 +125,7 @@ def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> li
 def _sample(
     space: Mapping[str, Domain], method: str, num_samples: int, seed: int
 ) -> list[dict[str, Any]]:
-    draw = _sobol_rows if method == SOBOL else _random_rows
+    draw = {SOBOL: _sobol_rows}.get(method, _random_rows)
     # Draws from a space of few points repeat; each point is tried once.
     wanted = min(num_samples, math.prod(_n_values(domain) for domain in space.values()))
     distinct: dict[str, dict[str, Any]] = {}
@@ -151,7 +153,9 @@ def _random_rows(n_columns: int, num_samples: int, seed: int) -> Iterator[FloatA
 def _n_values(domain: Domain) -> float:
     if isinstance(domain, RandInt):
         return domain.high - domain.low + 1
-    return math.inf if isinstance(domain, Uniform) else len(domain.values)
+    if isinstance(domain, Uniform):
+        return math.inf
+    return len(domain.values)
 
 
 def _quantile(domain: Domain, u: float) -> Any:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from raysel.core.printing import by_number
 from raysel.evaluation.records import EstimatorFailure, TrialRecord
 
 
@@ -25,10 +26,13 @@ class FailingNumbers:
     @property
     def what(self) -> str:
         """Numbers and setting as text, e.g. ``"12 and 20 features, C=0.1"``."""
-        *first, last = map(str, self.n_features)
-        numbers = f"{', '.join(first)} and {last}" if first else last
-        plural = "" if numbers == "1" else "s"
-        return f"{numbers} feature{plural}{', ' * bool(self.setting)}{self.setting}"
+        *first, last = self.n_features
+        what = by_number(last, "1 feature", f"{last} features")
+        if first:
+            what = f"{', '.join(map(str, first))} and {last} features"
+        if self.setting:
+            what += f", {self.setting}"
+        return what
 
     def __str__(self) -> str:
         return f"{self.what}: {self.reason} ({self.n_failed} of {self.n_inner} inner folds)"

@@ -34,7 +34,9 @@ _SHOWN = 10
 
 def default_n_selected(scored: Sequence[int], n_features: int) -> int:
     """Number of features that count as selected by default."""
-    return scored[len(scored) // 2] if scored else max(1, n_features // 10)
+    if scored:
+        return scored[len(scored) // 2]
+    return max(1, n_features // 10)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -187,7 +189,9 @@ class FeatureRanking:
             raise ConfigError(
                 f"n_selected={n_selected} must lie between 1 and the number of features, {d}."
             )
-        mask = np.zeros(d, dtype=bool) if constant is None else np.asarray(constant, dtype=bool)
+        mask = np.zeros(d, dtype=bool)
+        if constant is not None:
+            mask = np.asarray(constant, dtype=bool)
         places = {axis: np.asarray(values) for axis, values in (coordinates or {}).items()}
         columns = {
             name: np.asarray(values, dtype=np.float64) for name, values in (added or {}).items()
@@ -311,8 +315,10 @@ class FeatureRanking:
     @property
     def stability_in_words(self) -> str:
         """Stability with that of the F-test of permuted labels beside it, where it is known."""
-        noise = "" if self.noise is None else f" (F-test of permuted labels {self.noise:.2f})"
-        return f"stability {self.stability}{noise}"
+        words = f"stability {self.stability}"
+        if self.noise is None:
+            return words
+        return f"{words} (F-test of permuted labels {self.noise:.2f})"
 
     @cached_property
     def consensus_rank(self) -> FloatArray:
@@ -340,8 +346,10 @@ class FeatureRanking:
         order = "the consensus of the outer folds"
         if SELECTION_PROBABILITY in self.added:
             order = "that of the selection probabilities"
-        model = "" if self.source == "the consensus" else "; the final model's says what it uses"
-        return f"The order is {order}, the one for a claim about features{model}."
+        claim = f"The order is {order}, the one for a claim about features"
+        if self.source == "the consensus":
+            return f"{claim}."
+        return f"{claim}; the final model's says what it uses."
 
     @cached_property
     def rank_sd(self) -> FloatArray:
@@ -406,7 +414,9 @@ class FeatureRanking:
         ndarray of int64, shape (min(n, n_scored),)
             Indices of the features.
         """
-        return self.order[: min(self.n_selected if n is None else n, self.n_scored)]
+        if n is None:
+            n = self.n_selected
+        return self.order[: min(n, self.n_scored)]
 
     def consensus_top(self, n: int | None = None) -> IntArray:
         """Return the indices of the best features of the outer folds' consensus, best first.
@@ -422,9 +432,11 @@ class FeatureRanking:
             Indices of features that have a score in at least one fold; of equal places the lower
             index is first.
         """
+        if n is None:
+            n = self.n_selected
         scored = (self.fold_ranks <= self.fold_n_scored[:, None]).any(axis=0)
         order = np.argsort(self.consensus_place, kind="stable")
-        return order[: min(self.n_selected if n is None else n, int(scored.sum()))].astype(np.int64)
+        return order[: min(n, int(scored.sum()))].astype(np.int64)
 
     @property
     def parts(self) -> dict[str, IntArray]:
@@ -526,7 +538,9 @@ class FeatureRanking:
 
     def _ranks_in_parts(self) -> dict[str, FloatArray]:
         """Rank of each feature in its own task or modality, by the name of the column."""
+        if not self.parts:
+            return {}
         in_part = np.zeros(self.n_features)
         for features in self.parts.values():
             in_part[features] = self.restrict_to(features, 1).ranks
-        return {f"rank_in_{self.part_axis}": in_part} if self.parts else {}
+        return {f"rank_in_{self.part_axis}": in_part}

@@ -42,7 +42,9 @@ class FoldModels:
     @cached_property
     def scores(self) -> FloatArray | None:
         """Score of each feature; None of a method that does not rank features."""
-        return self.split.feature_scores(self.solver) if hasattr(self.solver, "scores_") else None
+        if not hasattr(self.solver, "scores_"):
+            return None
+        return self.split.feature_scores(self.solver)
 
     @property
     def n_features(self) -> int | None:
@@ -98,8 +100,9 @@ class FoldModels:
     def training_scores(self) -> list[float | None]:
         """Score the training samples with each number of features; empty if one is undefined."""
         outcomes = self.outcomes(self.split.X_train, self.split.y_train)
-        defined = np.isfinite(joined_scores(with_score(outcomes))).all()
-        return with_none(joined_scores(outcomes)) if defined else []
+        if not np.isfinite(joined_scores(with_score(outcomes))).all():
+            return []
+        return with_none(joined_scores(outcomes))
 
     def outputs(self, X: Samples, y: LabelArray, n: int | None) -> dict[str, Any]:
         """Return the outputs of a model, `TestOutputs.to_json`; empty if there are none.
@@ -108,8 +111,11 @@ class FoldModels:
         """
         if isinstance(X, TaskBlocks):
             return {}
-        selector, model = (None, self.solver) if n is None else self._at(n)
-        found = TestOutputs.of(model, X if selector is None else selector.transform(X), y)
+        model = self.solver
+        if n is not None:
+            selector, model = self._at(n)
+            X = selector.transform(X)
+        found = TestOutputs.of(model, X, y)
         return {} if found is None else found.to_json()
 
     def _at(self, n: int) -> tuple[RankedSelector, Any]:
@@ -154,7 +160,9 @@ def joined_scores(outcomes: Sequence[Outcome | None], name: str | None = None) -
     def values(outcome: Outcome | None) -> FloatArray:
         if outcome is None:
             return np.full(1, np.nan)
-        return outcome.scores if name is None else outcome.report[name]
+        if name is None:
+            return outcome.scores
+        return outcome.report[name]
 
     return np.concatenate([values(outcome) for outcome in outcomes])
 

@@ -68,9 +68,9 @@ def _drawn_labels(
     `shape` is (n_samples,) or (n_samples, n_labels).
     """
     rng.seed(seed)
-    several = len(shape) > 1
-    classes = labelling.classes_ if several else [labelling.classes_]
-    shares = labelling.class_prior_ if several else [labelling.class_prior_]
+    classes, shares = labelling.classes_, labelling.class_prior_
+    if len(shape) == 1:
+        classes, shares = [classes], [shares]
     columns = [
         of_label[rng.multinomial(1, share, size=shape[0]).argmax(axis=1)]
         for of_label, share in zip(classes, shares, strict=True)

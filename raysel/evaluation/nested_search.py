@@ -154,7 +154,9 @@ class FoldSearch:
 
 def empty_record(configuration: Configuration, fold: str = "", number: int = 0) -> TrialRecord:
     """Return a record of a configuration without any result."""
-    id_ = f"{fold}-{configuration.id}" if fold else configuration.id
+    id_ = configuration.id
+    if fold:
+        id_ = f"{fold}-{id_}"
     return TrialRecord(
         id_, configuration.name, dict(configuration.params), "finished", fold=fold, number=number
     )
@@ -163,7 +165,9 @@ def empty_record(configuration: Configuration, fold: str = "", number: int = 0) 
 def last_score(record: TrialRecord, rule: ChooseN) -> float:
     """Return the last validation score of a trial on one outer fold."""
     scores = [trace.score(rule) for trace in record.folds.values()]
-    return WORST_SCORE if not scores or scores[0] is None else scores[0]
+    if not scores or scores[0] is None:
+        return WORST_SCORE
+    return scores[0]
 
 
 def select_winner(
@@ -184,10 +188,12 @@ def select_winner(
         chosen = record.folds.get(fold, FoldTrace()).choice(rule)
         if chosen is None:
             continue
-        n_position = 0 if rule == "mean" else chosen.position
+        position = 0
+        if rule != "mean":
+            position = chosen.position
         complexity, place = preference[record.id]
         candidates.append(
-            ((-round(chosen.score, DECIMALS), n_position, complexity), place, record.id, record)
+            ((-round(chosen.score, DECIMALS), position, complexity), place, record.id, record)
         )
     if not candidates:
         raise StudyError(_explain_no_score(records, fold))

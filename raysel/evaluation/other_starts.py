@@ -34,7 +34,9 @@ def compare_other_starts(models: FoldModels) -> dict[str, float] | None:
     there = replace(split, constant=None).feature_scores(other)
     shared = np.intersect1d(descending_order(scores)[:n], descending_order(there)[:n])
     reached = float(solver.objective_path_[-1])
-    excess = (float(other.objective_path_[-1]) - reached) / abs(reached) if reached else 0.0
+    excess = 0.0
+    if reached:
+        excess = (float(other.objective_path_[-1]) - reached) / abs(reached)
     n_iter = sum(int(one.n_iter_) for one in others)
     return {
         "n": n,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.data.layouts import SEPARATOR
 from raysel.numerics.metrics import Metric
+
+_ALL: Final = slice(None)
 
 
 @dataclass(frozen=True)
@@ -32,43 +34,37 @@ class Measured:
     @property
     def n_columns(self) -> int:
         """Columns of scores that the metric takes, e.g. one for each class; 1 for predictions."""
-        scores = self.metric.response != "predict" and np.ndim(self.output) == 2
-        return int(self.output.shape[1]) if scores else 1
+        if self.metric.response == "predict" or np.ndim(self.output) != 2:
+            return 1
+        return int(self.output.shape[1])
 
-    def values(self, rows: IntArray | None = None) -> FloatArray:
+    def values(self, rows: IntArray | slice = _ALL) -> FloatArray:
         """Compute the metric of all samples or of some rows, for each task.
 
         Returns (n_tasks,).
         """
-        y, output = (self.y, self.output) if rows is None else (self.y[rows], self.output[rows])
+        y, output = self.y[rows], self.output[rows]
         if self.parts is None:
             return np.array([self.metric(y, output, self.classes)])
-        masks = [mask if rows is None else mask[rows] for mask in self.parts.values()]
+        masks = {name: mask[rows] for name, mask in self.parts.items()}
         return np.array(
-            [
-                self._of_part(name, y[mask], output[mask])
-                for name, mask in zip(self.parts, masks, strict=True)
-            ]
+            [self._score_task(name, y[mask], output[mask]) for name, mask in masks.items()]
         )
 
-    def _of_part(self, task: str, y: LabelArray, output: Any) -> float:
-        if task:
-            return _of_task(self.metric, task, y, output, self.classes)
-        return self.metric(y, output, self.classes)
+    def _score_task(self, name: str, y: LabelArray, output: Any) -> float:
+        """Compute the metric of one task's samples and classes, as if no other task were there.
 
-
-def _of_task(measure: Metric, name: str, y: LabelArray, output: Any, classes: Any) -> float:
-    """Compute a metric of one task's samples and classes, as if no other task were there.
-
-    `y` is (n_samples,), `output` (n_samples,) or (n_samples, n_classes), `classes` (n_classes,)
-    those of all tasks.
-    """
-    own = np.array([str(label).startswith(f"{name}{SEPARATOR}") for label in classes])
-    if measure.response != "predict":
-        output = output[:, own]
-    if measure.response in ("decision_function", "predict_proba"):
-        output = measure.of_two(output, classes[own])
-    return measure(y, output, classes[own])
+        `y` is (n_samples,), `output` (n_samples,) or (n_samples, n_classes).
+        """
+        if not name:
+            return self.metric(y, output, self.classes)
+        own = np.array([str(label).startswith(f"{name}{SEPARATOR}") for label in self.classes])
+        classes = self.classes[own]
+        if self.metric.response != "predict":
+            output = output[:, own]
+        if self.metric.response in ("decision_function", "predict_proba"):
+            output = self.metric.of_two(output, classes)
+        return self.metric(y, output, classes)
 
 
 @dataclass(frozen=True)

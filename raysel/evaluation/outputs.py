@@ -56,7 +56,9 @@ class TestOutputs:
             given["predict_proba"] = probabilities(model, X)
         shaped = {name: _shaped(value, len(y), columns) for name, value in given.items()}
         known = {name: value for name, value in shaped.items() if value is not None}
-        return cls(truth.astype(np.float64), known) if known else None
+        if not known:
+            return None
+        return cls(truth.astype(np.float64), known)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data as the journal holds them."""
@@ -81,7 +83,9 @@ def _shaped(values: FloatArray, n: int, columns: int) -> FloatArray | None:
     values = values.reshape(n, -1)
     if columns == 1 and values.shape[1] == 2:
         values = values[:, 1:]
-    return values if values.shape[1] == columns and not np.isnan(values).any() else None
+    if values.shape[1] != columns or np.isnan(values).any():
+        return None
+    return values
 
 
 def _packed(values: FloatArray) -> str:

@@ -27,11 +27,6 @@ def _last_has(name: str) -> Callable[[FeaturePipeline], bool]:
     return has
 
 
-def _contiguous(X: Any) -> Any:
-    """A table as an array in C order, of which sums have the same last bits."""
-    return np.ascontiguousarray(np.asarray(X))
-
-
 class FeaturePipeline(TransformerMixin, Pipeline):
     """Pipeline of preparation, scaler, selector and classifier: the model of a study.
 
@@ -64,9 +59,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     def _name(self, names: LabelArray) -> None:
         self.feature_names_in_ = names
         if self.selector is not None:
-            prepared = self.preparation
-            columns = names if prepared is None else prepared.get_feature_names_out()
-            self.selector.feature_names_in_ = columns.astype(np.str_, copy=False)
+            if self.preparation is not None:
+                names = self.preparation.get_feature_names_out()
+            self.selector.feature_names_in_ = names.astype(np.str_, copy=False)
 
     @property
     def selector(self) -> ScoredSelector | None:
@@ -128,7 +123,10 @@ class FeaturePipeline(TransformerMixin, Pipeline):
 
     def _values(self, X: Any) -> Any:
         """A table as an array of numbers."""
-        return _contiguous(X) if self.preparation is None else self.preparation.numbers(X)
+        if self.preparation is not None:
+            return self.preparation.numbers(X)
+        # In C order, of which sums have the same last bits.
+        return np.ascontiguousarray(np.asarray(X))
 
     def fit(self, X: ArrayLike | TaskBlocks, y: ArrayLike | None = None, **params: Any) -> Self:
         """Fit the steps one after the other.

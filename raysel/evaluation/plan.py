@@ -150,7 +150,9 @@ class NestedPlan:
                 pairs = parted(everything, outer, state, "cv.outer")
             else:
                 pairs = [draw_per_class(y, train_per_class, groups=groups, random_state=state)]
-            prefix = f"repeat{repeat}_" if repeats > 1 else ""
+            prefix = ""
+            if repeats > 1:
+                prefix = f"repeat{repeat}_"
             folds += [nested(f"{prefix}outer{i}", repeat, i, *pair) for i, pair in enumerate(pairs)]
         if final:
             index = outer if isinstance(outer, int) else len(folds)
@@ -196,7 +198,9 @@ class NestedPlan:
                 sets[f"{fold.name}'s inner fold {number} training"] = inner.train
                 sets[f"{fold.name}'s inner fold {number} validation"] = inner.validation
             for where, index in sets.items():
-                for missing in target_of(y).missing(y, index).tolist() if len(index) else []:
+                if not len(index):  # the final fold has no test samples
+                    continue
+                for missing in target_of(y).missing(y, index).tolist():
                     yield f"{names[missing]} has no positives in {where} samples"
 
     def to_json(self) -> dict[str, Any]:
@@ -242,7 +246,9 @@ class NestedPlan:
                 " cv.final: false do. Set cv.final to false, or give the plan of a study with a"
                 " final fold."
             )
-        return plan if final else cls(plan.n_samples, plan.outer)
+        if final:
+            return plan
+        return cls(plan.n_samples, plan.outer)
 
     @classmethod
     def _parsed(cls, path: Path) -> NestedPlan:

@@ -61,9 +61,10 @@ def csv_content(table: pa.Table) -> bytes:
     r"""Return a table as a CSV file without loss of digits, texts as `csv_cell` returns them."""
     text = io.StringIO(newline="")
     columns = table.to_pydict()
+    quoting: Any = csv.QUOTE_MINIMAL
     # A lone carriage return would end a line when it is read, and is quoted in this way only.
-    returns = any(map(_has_return, chain.from_iterable(columns.values())))
-    quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    if any(map(_has_return, chain.from_iterable(columns.values()))):
+        quoting = csv.QUOTE_NONNUMERIC
     # It writes a float as its repr, which reads back exactly.
     writer = csv.writer(text, lineterminator="\n", quoting=quoting)
     writer.writerow(csv_row(table.column_names))

@@ -171,10 +171,12 @@ class FoldTrace:
         if not kept:
             failures = chain.from_iterable(trace.failures for trace in self.inner)
             n, setting, reason = next(failures)
-            with_setting = f" ({setting})" if setting else ""
+            first = str(n)
+            if setting:
+                first += f" ({setting})"
             self.error = (
-                "evaluation.estimator fails with every number of features, with "
-                f"{n}{with_setting} by {reason}"
+                f"evaluation.estimator fails with every number of features, with {first} by"
+                f" {reason}"
             )
 
     @property
@@ -236,7 +238,9 @@ def mean_curve(curves: Sequence[Sequence[float]]) -> list[float]:
     """Average curves of different lengths; a shorter curve is continued by its last value."""
     length = max((len(curve) for curve in curves), default=0)
     held = [[*curve, *[curve[-1]] * (length - len(curve))] for curve in curves if curve]
-    return np.mean(held, axis=0).tolist() if held else []
+    if not held:
+        return []
+    return np.mean(held, axis=0).tolist()
 
 
 @dataclass
@@ -290,12 +294,12 @@ class TrialRecord:
         alive, looked_at = self._alive, self._looked_at
         objectives = {name: trace.objective_curve() for name, trace in alive.items()}
         scores = {name: trace.score_curve(rule) for name, trace in alive.items()}
-        by_number = [trace.score_curves() for trace in looked_at.values()] if labels else []
+        by_number = [trace.score_curves() for trace in looked_at.values() if labels]
         curves = {
             "objective": mean_curve([objectives[name] for name in looked_at]),
             f"val_{metric}": mean_curve([scores[name] for name in looked_at]),
         }
-        for i, label in enumerate(labels if looked_at else ()):
+        for i, label in enumerate(labels):
             curves[f"val_{metric}_{label}"] = mean_curve([of_fold[i] for of_fold in by_number])
         for name in alive:
             curves[f"objective/{name}"] = objectives[name]
@@ -365,9 +369,11 @@ class PathRecord:
 
     def joined(self, later: PathRecord) -> PathRecord:
         """Return this path joined with one of other configurations on the same training set."""
-        failed = self if self.status == "failed" else later
+        last = later
+        if self.status == "failed":
+            last = self
         return replace(
-            failed,
+            last,
             fits={**self.fits, **later.fits},
             started=min(self.started, later.started),
             ended=max(self.ended, later.ended),
@@ -485,8 +491,9 @@ class RefitRecord:
     def reference(self, name: str) -> float | None:
         """Return the test score of a reference at its own number; None if it is missing."""
         values = self.references.get(name, [])
-        position = self.reference_positions.get(name, self.position)
-        return values[0] if len(values) == 1 else self._figure(values, position)
+        if len(values) == 1:
+            return values[0]
+        return self._figure(values, self.reference_positions.get(name, self.position))
 
     def _figure(self, values: Sequence[float | None], position: int | None) -> float | None:
         """The value at a position, or the mean where the estimator does not fail."""
@@ -495,7 +502,9 @@ class RefitRecord:
         pairs = zip(values, self.test_scores or values, strict=False)
         scored = [value for value, test_score in pairs if test_score is not None]
         known = [value for value in scored if value is not None]
-        return float(np.mean(known)) if known and len(known) == len(scored) else None
+        if not known or len(known) < len(scored):
+            return None
+        return float(np.mean(known))
 
     @property
     def scored_numbers(self) -> list[int]:

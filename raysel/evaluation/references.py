@@ -28,7 +28,7 @@ from raysel.evaluation.records import (
     scored_numbers,
     with_none,
 )
-from raysel.evaluation.scoring import Evaluation
+from raysel.evaluation.scoring import Evaluation, repeat_settings
 from raysel.evaluation.scoring_estimators import BESIDE_NATIVE
 from raysel.evaluation.selectors import usable_scores
 from raysel.evaluation.split import Split
@@ -103,7 +103,9 @@ def reference_scores(
     ``chance``.
     """
     result = ReferenceScores()
-    parts = _by_task(outer) if evaluation.is_native else [outer]
+    parts = [outer]
+    if evaluation.is_native:
+        parts = _by_task(outer)
     if evaluation.references == "chance":
         pass
     elif not evaluation.is_native:
@@ -163,11 +165,13 @@ def _score_rankings(
 ) -> None:
     """Choose each ranking's number and setting on the inner folds, and score it outside."""
     chooses_n = _chooses_n(evaluation)
-    names = list(rankings) if inner_folds_choose(evaluation) else []
-    if len(evaluation.settings) == 1 and chooses_n:
-        names.remove(ALL_FEATURES)
+    names = list(rankings)
+    if len(evaluation.settings) == 1:
+        names = [name for name in rankings if chooses_n and name != ALL_FEATURES]
     validation: dict[str, list[list[list[float | None]]]] = {name: [] for name in names}
-    for split in inner if names else ():
+    if not names:
+        inner = ()  # none is prepared
+    for split in inner:
         for name, rows in validation.items():
             rows.append(
                 [
@@ -189,8 +193,7 @@ def _score_rankings(
                 result.positions[name] = choose_n(scores, evaluation.choose_n).position
         result.scores[name] = _scored(partial(_ranked, name, outer, evaluation, settings))
         if settings[0] and (n := len(result.scores[name])):
-            each = settings if len(settings) == n else [*settings] * n
-            result.settings[name] = [dict(setting) for setting in each]
+            result.settings[name] = [dict(each) for each in repeat_settings(settings, n)]
 
 
 def _chooses_n(evaluation: Evaluation) -> bool:
@@ -211,7 +214,9 @@ def _scored(compute: Callable[[], Sequence[float | None]]) -> list[float | None]
         except (ArithmeticError, ValueError):  # the method's own score is not lost with it
             return []
     known = [score for score in scores if score is not None]
-    return list(scores) if np.isfinite(known).all() else []
+    if not np.isfinite(known).all():
+        return []
+    return list(scores)
 
 
 def _ranked(
@@ -220,8 +225,9 @@ def _ranked(
     """Scores of a ranking, for each number of features; None where the estimator fails."""
     split, settings = _scaled(split, settings)
     if name == ALL_FEATURES:
-        d = split.X_train.shape[1]
-        n = d if split.outputs is None else split.outputs.n_features
+        n = d = split.X_train.shape[1]
+        if split.outputs is not None:
+            n = split.outputs.n_features
         split, evaluation = replace(split, constant=None), replace(evaluation, n_features=(n,))
         scores = np.ones(d)
     elif name == VARIANCE:
@@ -249,7 +255,9 @@ def _variances(X: FloatArray) -> FloatArray:
     # As the method `variance`, whose module would count for every study's numbers.
     variances = np.concatenate([block.var(axis=0) for block in column_blocks(X)])
     known = variances[variances > _EQUAL * variances.max()]
-    return variances if len(known) and np.ptp(known) > _EQUAL * known.max() else np.empty(0)
+    if not len(known) or np.ptp(known) <= _EQUAL * known.max():
+        return np.empty(0)
+    return variances
 
 
 def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:

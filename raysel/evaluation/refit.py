@@ -159,7 +159,9 @@ def score_on_test(models: FoldModels, split: Split, settings: RefitSettings) -> 
     evaluation, rows = models.evaluation, split.source
     outcomes = models.outcomes(split.X_test, split.y_test)
     evaluation.finite(joined_scores(with_score(outcomes)), split.y_test)
-    scored = outcomes if models.position is None else [outcomes[models.position]]
+    scored = outcomes
+    if models.position is not None:
+        scored = [outcomes[models.position]]
     of_model = outcomes[0 if models.n_features is None else models.chosen]
     (predicted,) = (outcome.predicted for outcome in with_score([of_model]))
     known = models.solver.labelled(split.y_test)

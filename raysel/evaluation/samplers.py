@@ -225,9 +225,13 @@ def _distribution(domain: Domain) -> Any:
 
 def _value(domain: Domain, coordinate: Any) -> Any:
     """Value of a parameter at a coordinate that Optuna proposed."""
-    return domain.values[coordinate] if isinstance(domain, Choices | LogSpace) else coordinate
+    if isinstance(domain, Choices | LogSpace):
+        return domain.values[coordinate]
+    return coordinate
 
 
 def _coordinate(domain: Domain, value: Any) -> Any:
     """Coordinate of a parameter's value in Optuna's distribution."""
-    return domain.values.index(value) if isinstance(domain, Choices | LogSpace) else value
+    if isinstance(domain, Choices | LogSpace):
+        return domain.values.index(value)
+    return value

@@ -178,7 +178,7 @@ class RankingScorer:
         self._classes = split.target.known(split.y_train)
         self._uses_neighbours = evaluation.estimator == KNN and split.target.is_of_classes
         n = len(evaluation.n_features)
-        self._settings = settings if len(settings) == n else [*settings] * n
+        self._settings = repeat_settings(settings, n)
         self._table: KnownScores | None = split.known if self._set_decides() else None
         self._order: IntArray | None = None
         self._scores = np.empty(0)
@@ -211,8 +211,9 @@ class RankingScorer:
         """Score the best features, and return the failures of the estimator beside the scores."""
         evaluation, split = self._evaluation, self._split
         sizes = np.minimum(evaluation.n_features, len(order)).tolist()
-        # Where no feature has a score, no estimator is fitted.
-        settings = self._settings if len(order) else [()] * len(sizes)
+        settings = self._settings
+        if not len(order):  # where no feature has a score, no estimator is fitted
+            settings = [()] * len(sizes)
         cases: list[_Case] = list(zip(sizes, settings, strict=True))
         keys = {
             case: (evaluation, split.random_state, case, _set_key(order[: case[0]]))
@@ -291,6 +292,13 @@ class RankingScorer:
                 return without_nan(self._measure.output(model, X_test, split.y_test))
         except EstimatorError as error:
             return str(error)
+
+
+def repeat_settings(settings: Sequence[Setting], n: int) -> Sequence[Setting]:
+    """Return a setting for each of n scores, which may share one."""
+    if len(settings) == n:
+        return settings
+    return [*settings] * n
 
 
 def _set_key(features: IntArray) -> bytes:

@@ -129,9 +129,10 @@ def own_errors() -> Iterator[None]:
         raise
     except Exception as error:
         raise_storage_error(error)
-        told = _ADDRESS.sub("0x...", first_line(str(error).strip()))
-        name = type(error).__name__
-        raise EstimatorError(short(f"{name}: {told}" if told else name, _LONGEST_REASON)) from error
+        told = type(error).__name__
+        if text := first_line(str(error).strip()):
+            told += f": {_ADDRESS.sub('0x...', text)}"
+        raise EstimatorError(short(told, _LONGEST_REASON)) from error
 
 
 def without_nan(output: LabelArray) -> LabelArray:

@@ -54,8 +54,11 @@ def usable_scores(
 
     `scores` and `constant` are (n_columns,); returns (n_features,).
     """
-    usable = scores if constant is None else np.where(constant, 0.0, scores)
-    return usable if outputs is None else outputs.joint_scores(usable, scale=scale)
+    if constant is not None:
+        scores = np.where(constant, 0.0, scores)
+    if outputs is None:
+        return scores
+    return outputs.joint_scores(scores, scale=scale)
 
 
 def score_scale(method: Any) -> str:
@@ -102,7 +105,9 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
         mask: BoolArray = self.scores_ > 0
         if self.n_features_to_select is not None:
             mask &= self.ranking_ <= self.n_features_to_select
-        return mask if self.origin is None else mask[self.origin]
+        if self.origin is None:
+            return mask
+        return mask[self.origin]
 
     def transform(self, X: ArrayLike | TaskBlocks) -> Any:
         """Select the columns of the best features, in the order of the data.

@@ -41,7 +41,9 @@ class SplitRows:
     @property
     def test_groups(self) -> LabelArray:
         """Group or block of each sample that is held out; its row if each is alone."""
-        return self.test if self.groups is None else self.groups[self.test]
+        if self.groups is None:
+            return self.test
+        return self.groups[self.test]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +142,9 @@ class Split:
 
     def prepare_samples(self, samples: Samples) -> Any:
         """Prepare samples without scaling them."""
-        return samples if self.preparation is None else self.preparation.transform(samples)
+        if self.preparation is None:
+            return samples
+        return self.preparation.transform(samples)
 
     def feature_scores(self, method: Any) -> FloatArray:
         """Return the `usable_scores` of a fitted method; shape (n_features,)."""

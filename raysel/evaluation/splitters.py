@@ -65,11 +65,13 @@ class Blocks:
         """
         target, numbers = target_of(y), rows // self.size
         present = np.unique(numbers)
+        folds, trained = "folds", "the rows that it trains on"
+        if self.forward:
+            folds, trained = "forward folds", "the earlier rows that it trains on"
         if len(present) < n_splits + self.forward:
             raise DataError(
                 f"there are {len(present)} blocks of {self.size} rows, too few for"
-                f" {where}={n_splits} {'forward ' if self.forward else ''}folds; set fewer folds,"
-                " or a smaller cv.blocks.size."
+                f" {where}={n_splits} {folds}; set fewer folds, or a smaller cv.blocks.size."
             )
         if self.forward:
             spans = [
@@ -86,10 +88,11 @@ class Blocks:
                     f"{where}, fold {index}: no rows are left to train on; set a smaller"
                     " cv.blocks.gap."
                 )
-            earlier = "earlier " if self.forward else ""
-            if fault := target.untrainable(y, train, f"the {earlier}rows that it trains on"):
-                mend = ", a smaller cv.blocks.gap" if self.gap else ""
-                raise DataError(f"{where}, fold {index}: {fault}; set fewer folds{mend}.")
+            if fault := target.untrainable(y, train, trained):
+                mend = "set fewer folds"
+                if self.gap:
+                    mend += ", a smaller cv.blocks.gap"
+                raise DataError(f"{where}, fold {index}: {fault}; {mend}.")
         return pairs
 
     def _apart(self, rows: IntArray, train: IntArray, test: IntArray) -> IntArray:
