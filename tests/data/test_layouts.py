@@ -139,20 +139,20 @@ def test_large_masks_have_short_descriptions_and_affines_single_precision():
 
 
 @pytest.mark.parametrize(
-    ("layout", "scaling", "solver", "noun"),
+    ("layout", "scaling", "has_axes", "noun"),
     [
-        (Tensor((4,)), "zscore", "rfs", "table"),
-        (Matrix(4, 1), "zscore", "rfs", "table"),
-        (Matrix(4, 2), "unit", "smr", "matrices"),
-        (Tensor((2, 3, 2)), "unit", "smr", "arrays of order 3 or more"),
-        (Modalities({"a": 2}), "zscore_sqrt_width", "smml", "modalities"),
-        (Tasks({"a": (2, 2)}), "unit", "rfs", "tasks"),
-        (Tasks({"a": (2, 2), "b": 3}), "zscore", "rfs", "tasks"),
-        (MaskedVolume(np.ones((2, 2, 2), bool)), "zscore", "rfs", "table"),
+        (Tensor((4,)), "zscore", False, "table"),
+        (Matrix(4, 1), "zscore", False, "table"),
+        (Matrix(4, 2), "unit", True, "matrices"),
+        (Tensor((2, 3, 2)), "unit", True, "arrays of order 3 or more"),
+        (Modalities({"a": 2}), "zscore_sqrt_width", False, "modalities"),
+        (Tasks({"a": (2, 2)}), "unit", False, "tasks"),
+        (Tasks({"a": (2, 2), "b": 3}), "zscore", False, "tasks"),
+        (MaskedVolume(np.ones((2, 2, 2), bool)), "zscore", False, "table"),
     ],
 )
-def test_defaults_fit_the_layout(layout, scaling, solver, noun):
-    assert (layout.default_scaling, layout.default_solver, layout.noun) == (scaling, solver, noun)
+def test_defaults_fit_the_layout(layout, scaling, has_axes, noun):
+    assert (layout.default_scaling, layout.has_axes, layout.noun) == (scaling, has_axes, noun)
 
 
 ONES = np.ones((2, 2, 2), bool)

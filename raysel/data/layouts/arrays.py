@@ -93,7 +93,7 @@ class Tensor(Layout):
     @property
     def is_image(self) -> bool:
         """Whether a sample has two or three axes, two of them longer than 1."""
-        return len(self.shape) in (2, 3) and self._has_axes
+        return len(self.shape) in (2, 3) and self.has_axes
 
     @property
     def slice_axis(self) -> int:
@@ -110,19 +110,14 @@ class Tensor(Layout):
     @property
     def default_scaling(self) -> str:
         """One range for all cells of an array, one for each column of a table."""
-        return "unit" if self._has_axes else "zscore"
-
-    @property
-    def default_solver(self) -> str:
-        """A solver that uses the axes if there are several."""
-        return "smr" if self._has_axes else "rfs"
+        return "unit" if self.has_axes else "zscore"
 
     @property
     def _is_matrix(self) -> bool:
         return len(self.shape) == 2 and min(self.shape) > 1
 
     @property
-    def _has_axes(self) -> bool:
+    def has_axes(self) -> bool:
         """Whether two or more axes are longer than 1."""
         return sum(side > 1 for side in self.shape) > 1
 

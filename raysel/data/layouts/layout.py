@@ -107,9 +107,9 @@ class Layout(ABC):
         return "zscore"
 
     @property
-    def default_solver(self) -> str:
-        """Solver of a drafted study."""
-        return "rfs"
+    def has_axes(self) -> bool:
+        """Whether the features are cells along two or more axes."""
+        return False
 
     @property
     def task_names(self) -> tuple[str, ...]:

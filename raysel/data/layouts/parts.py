@@ -96,7 +96,6 @@ class Modalities(PartedLayout):
     is_multimodal: ClassVar[bool] = True
     noun: ClassVar[str] = kind
     default_scaling: ClassVar[str] = "zscore_sqrt_width"
-    default_solver: ClassVar[str] = "smml"
 
     modalities: Mapping[str, int]
 

@@ -74,9 +74,9 @@ class WithConfounds(Layout):
         return self.features.default_scaling
 
     @property
-    def default_solver(self) -> str:
-        """Solver of a drafted study."""
-        return self.features.default_solver
+    def has_axes(self) -> bool:
+        """Whether the features are cells along two or more axes."""
+        return self.features.has_axes
 
     def axes(self) -> list[str]:
         """Names of the coordinates of the features."""

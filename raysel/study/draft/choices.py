@@ -14,7 +14,14 @@ from raysel.base.search_drafts import LARGE, SMALL, DataSize
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
-from raysel.data.targets import CLASSES, LABELS, QUANTITIES, target_of
+from raysel.data.targets import (
+    CLASSES,
+    CLASSIFICATION,
+    LABELS,
+    QUANTITIES,
+    REGRESSION,
+    target_of,
+)
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.scoring_estimators import KNN, LINEAR_SVM, NATIVE, RIDGE
 from raysel.study.defaults import default_estimator, default_metric
@@ -28,13 +35,9 @@ _FEWEST_OF_LABEL = 5
 _USUAL, _FEW = 5, 3
 #: Number of samples from which the inner folds are large enough if there are three.
 _MANY_SAMPLES = 500
-#: Methods of one pass, for data that the others would take minutes a fit for, and what they are.
-FOR_LARGE = {
-    "fisher_score": "ratio of the scatter between and within classes",
-    "f_test": "F-test of the regression",
-}
-#: Tables are ranked by the loss that judges them, see experiments/claims/defaults.
-_OF_TABLES = "linear_svm"
+#: Filters of one pass over the features, by the task of the target, for data that the other methods
+#: would take minutes a fit for.
+FILTERS = {CLASSIFICATION: "fisher_score", REGRESSION: "f_test"}
 #: Largest number of features that is scored: where many features tell a little each, a smaller one
 #: costs score.
 MOST_FEATURES = 1000
@@ -91,13 +94,17 @@ class Folds:
 def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: int = SMALL) -> Folds:
     """Choose numbers of folds such that every class can be in each training set."""
     kind = target_of(y).kind
-    of_labels = kind == LABELS
-    outer = _FEW if of_labels or effort >= LARGE else _USUAL
-    inner = _FEW if of_labels or effort > SMALL or len(y) >= _MANY_SAMPLES else _USUAL
-    if of_labels:
-        return Folds(outer, inner)
+    if kind == LABELS:
+        return Folds(_FEW, _FEW)
+    outer = inner = _USUAL
+    if effort >= LARGE:
+        outer = _FEW
+    if effort > SMALL or len(y) >= _MANY_SAMPLES:
+        inner = _FEW
+    unit, n = "samples", len(y)
+    if groups is not None:
+        unit, n = "groups", len(np.unique(groups))
     if kind != CLASSES:
-        n = len(y) if groups is None else len(np.unique(groups))
         outer = max(2, min(outer, n // FEWEST))
         return Folds(outer, max(2, min(inner, (n - -(-n // outer)) // FEWEST)))
     counts = class_counts(y, groups)
@@ -105,7 +112,7 @@ def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: int = S
     most = counts[smallest]
     why = ""
     if most < outer or most - -(-most // outer) < inner:
-        why = f"class {smallest} has {most} {'samples' if groups is None else 'groups'}"
+        why = f"class {smallest} has {most} {unit}"
     outer = max(2, min(outer, most))
     return Folds(outer, max(2, min(inner, most - -(-most // outer))), why)
 
@@ -145,7 +152,9 @@ def too_small_classes(y: LabelArray, groups: LabelArray | None = None) -> list[s
     """Return the classes with too few samples or groups for the folds; none if one were left."""
     counts = class_counts(y, groups)
     small = [name for name, count in counts.items() if count < FEWEST]
-    return small if len(counts) - len(small) > 1 else []
+    if len(counts) - len(small) < 2:
+        return []
+    return small
 
 
 def rare_labels(y: LabelArray, names: Collection[str]) -> list[str]:
@@ -153,7 +162,9 @@ def rare_labels(y: LabelArray, names: Collection[str]) -> list[str]:
     present = y.sum(axis=0)
     is_rare = np.minimum(present, len(y) - present) < _FEWEST_OF_LABEL
     rare = [*compress(names, is_rare)]
-    return rare if y.shape[1] - len(rare) > 1 else []
+    if y.shape[1] - len(rare) < 2:
+        return []
+    return rare
 
 
 def fold_entries(dataset: Dataset, groups: str | None) -> list[DraftedKey]:
@@ -175,14 +186,13 @@ def fold_entries(dataset: Dataset, groups: str | None) -> list[DraftedKey]:
 
 def method_entries(dataset: Dataset) -> list[DraftedKey]:
     """Choose the solver, its parameters and the space that is searched."""
-    name = _method_name(dataset)
+    name = choose_method(dataset)
     method = solver_class(method_of_target(name, dataset.target.kind))
     draft = method.draft(dataset.layout, data_size(dataset))
     if draft is None:
-        simple = "fisher_score" if dataset.target.is_of_classes else "f_test"
-        why = f"{FOR_LARGE[simple]}, a feature at a time: the fits of {name} would take long"
+        why = f"a filter, which scores a feature at a time: the fits of {name} would take long"
         return [
-            DraftedKey("solver.name", simple, why),
+            DraftedKey("solver.name", FILTERS[dataset.target.task], why),
             DraftedKey("search.method", "grid", "one configuration"),
         ]
     entries = [
@@ -199,14 +209,22 @@ def method_entries(dataset: Dataset) -> list[DraftedKey]:
     return [*entries, DraftedKey("search.method", search, what)]
 
 
-def _method_name(dataset: Dataset) -> str:
-    """Return the name of the method that fits target and layout."""
+def choose_method(dataset: Dataset) -> str:
+    """Choose the method that fits target and layout."""
     layout, kind = dataset.layout, dataset.target.kind
-    if kind == QUANTITIES:
-        return "smr" if layout.default_solver == "smr" else "rfs"
     if kind == LABELS:
         return "smml"
-    return _OF_TABLES if layout.noun == "table" else layout.default_solver
+    if layout.has_axes:
+        return "smr"
+    if kind == QUANTITIES:
+        return "rfs"
+    if layout.is_multimodal:
+        return "smml"
+    if layout.noun == "table":
+        return (
+            "linear_svm"  # by the loss that also scores the features: experiments/claims/defaults
+        )
+    return "rfs"
 
 
 def feature_numbers(n_features: int) -> list[int]:
@@ -281,12 +299,12 @@ def evaluation_entries(dataset: Dataset) -> list[DraftedKey]:
             " best n_features"
         )
         return [DraftedKey("evaluation.estimator", NATIVE, why), _metric(dataset)]
-    numbers = feature_numbers(dataset.n_features)
-    strengths = [DraftedKey("evaluation.C", list(_C), _OF_C)] if value == LINEAR_SVM else []
+    entries = [DraftedKey("evaluation.estimator", value, _FITTED[value])]
+    if value == LINEAR_SVM:
+        entries.append(DraftedKey("evaluation.C", list(_C), _OF_C))
     return [
-        DraftedKey("evaluation.estimator", value, _FITTED[value]),
-        *strengths,
-        DraftedKey("evaluation.n_features", numbers, which),
+        *entries,
+        DraftedKey("evaluation.n_features", feature_numbers(dataset.n_features), which),
         DraftedKey("evaluation.choose_n", "best", _BEST),
         _metric(dataset),
     ]

@@ -26,7 +26,7 @@ from raysel.data.targets import LABELS
 from raysel.data.whole_numbers import other_notes
 from raysel.study.definition import Study
 from raysel.study.draft.choices import (
-    FOR_LARGE,
+    FILTERS,
     DraftedKey,
     evaluation_entries,
     fold_entries,
@@ -112,7 +112,9 @@ def init_study(
     >>> draft.findings["label"]
     '3 classes (0: 59, 1: 71, 2: 48)'
     """
-    target = None if output is None else check_output(output, path)
+    target = None
+    if output is not None:
+        target = check_output(output, path)
     data = recognise(path, label, labels, mask)
     entries = _entries(data, target)
     study = Study.prepare(_config(_text(data, entries, target)))
@@ -151,7 +153,7 @@ def _entries(data: Recognised, target: Path | None) -> list[DraftedKey]:
     """Keys of the configuration in their order."""
     dataset = data.dataset
     method = method_entries(dataset)
-    if method[0].value in FOR_LARGE:
+    if method[0].value in FILTERS.values():
         data.doubts.append(
             f"solver: {method[0].value} was chosen for the size of the data; others rank features"
             " jointly."
@@ -181,11 +183,11 @@ def _dataset_entries(data: Recognised, target: Path | None) -> list[DraftedKey]:
     path = _stated_path(data.path, target)
     if data.is_builtin:
         entries = [DraftedKey("dataset.source", data.path, "data set that scikit-learn includes")]
+    elif Path(path).is_absolute():
+        entries = [DraftedKey("dataset.path", path, "data file")]
     else:
         looked_up = "looked up from the working directory, then from $RAYSEL_DATA"
-        entries = [
-            DraftedKey("dataset.path", path, "data file" if Path(path).is_absolute() else looked_up)
-        ]
+        entries = [DraftedKey("dataset.path", path, looked_up)]
     if "mask" in data.options:
         entries.insert(0, DraftedKey("dataset.source", NIFTI, "the data file names volumes"))
     for name, value in data.options.items():
@@ -226,7 +228,9 @@ def _stated_path(given: str, target: Path | None) -> str:
 
 
 def _text(data: Recognised, entries: Sequence[DraftedKey], target: Path | None) -> str:
-    dataset, file = data.dataset, "STUDY.yaml" if target is None else shlex.quote(str(target))
+    dataset, file = data.dataset, "STUDY.yaml"
+    if target is not None:
+        file = shlex.quote(str(target))
     size = (
         f"{dataset.n_samples} samples x {dataset.n_features} features, {dataset.describe_target()}"
     )
