@@ -596,6 +596,13 @@ class SearchConfig(_Section):
         return self.method not in LISTED
 
     @property
+    def synchronous_batch(self) -> int | None:
+        """Number of trials of a batch; None where trials wait for no others."""
+        if not self.synchronous:
+            return None
+        return self.batch_size
+
+    @property
     def adaptive(self) -> bool:
         """Whether the search learns or stops early, and so must keep the outer folds apart."""
         return self.learns or self.early_stopping is not None

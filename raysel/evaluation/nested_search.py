@@ -89,8 +89,9 @@ class FoldSearch:
                 sampler.observe(record.params, self._score(record))
                 self._note(record, 0)
             total, self._done = max(0, total - len(self._done)), {}
-        batch_size = search.batch_size if search.synchronous else None
-        self._proposals = BatchedProposals(sampler, total, tuple(space), known, batch_size)
+        self._proposals = BatchedProposals(
+            sampler, total, searched=tuple(space), known=known, batch_size=search.synchronous_batch
+        )
 
     @property
     def n_asked(self) -> int:
