@@ -53,7 +53,9 @@ def read_image(path: str | Path, n_features: int) -> FloatArray | None:
         values = read_floats(Path(path), (n_features,))
     except (OSError, ValueError, EOFError):
         return None
-    return values if np.isfinite(values).all() else None
+    if not np.isfinite(values).all():
+        return None
+    return values
 
 
 def read_background(path: str | Path, layout: Layout) -> FloatArray:
@@ -98,4 +100,6 @@ def _values(path: Path, layout: Layout) -> LabelArray:
     if suffix != ".png":
         raise DataError(f"{path} has an unknown suffix. {_KINDS}")
     values = read_pixels(path).values
-    return values if values.ndim == 2 else values @ _LUMINANCE
+    if values.ndim == 3:
+        values = values @ _LUMINANCE
+    return values

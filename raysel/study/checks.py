@@ -299,7 +299,9 @@ def _check_values(dataset: Dataset) -> None:
                 f" {ranges[column]:.3g} apart, whose squares vanish: give it in another unit, or"
                 " list it in dataset.drop."
             )
-    columns = () if dataset.target.is_of_classes else dataset.target.columns(dataset.y)
+    if dataset.target.is_of_classes:
+        return
+    columns = dataset.target.columns(dataset.y)
     apart = min((float(np.ptp(column)) for column in columns), default=0.0)
     if 0 < apart < _SMALLEST:
         raise DataError(
@@ -373,7 +375,9 @@ def check_parameters(
     preparation: Preparation | None = None,
 ) -> None:
     """Check the parameters of a method against number and arrangement of the prepared features."""
-    n_columns = dataset.n_features if preparation is None else len(preparation.origin_)
+    n_columns = dataset.n_features
+    if preparation is not None:
+        n_columns = len(preparation.origin_)
     for name, solver in solvers:
         try:
             if preparation is not None:

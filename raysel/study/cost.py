@@ -78,9 +78,9 @@ class CostEstimate:
 
 def with_executor(study: Study, cost: CostEstimate) -> Study:
     """Settle ``search.executor`` auto: serial if all fits take less than Ray's start."""
-    small = cost.seconds is not None and cost.seconds < RAY_SECONDS
-    is_serial = small and not study.config.search.resources
-    return replace(study, auto="serial" if is_serial else "ray")
+    if study.config.search.resources or cost.seconds is None or cost.seconds >= RAY_SECONDS:
+        return replace(study, auto="ray")
+    return replace(study, auto="serial")
 
 
 def executor_sentence(study: Study, cost: CostEstimate) -> str:
@@ -95,9 +95,11 @@ def _why_executor(study: Study, cost: CostEstimate) -> str:
         return "search.resources are for ray"
     if cost.seconds is None:
         return "the time of all fits is not known"
-    more = "less" if cost.seconds < RAY_SECONDS else "not less"
+    less = "less"
+    if cost.seconds >= RAY_SECONDS:
+        less = "not less"
     return (
-        f"all fits take about {max(1, round(cost.seconds))} s, {more} than the"
+        f"all fits take about {max(1, round(cost.seconds))} s, {less} than the"
         f" {RAY_SECONDS:.0f} s of Ray's start"
     )
 
@@ -195,8 +197,9 @@ def _failure_of_all(errors: Mapping[str, Exception], n_samples: int) -> ConfigEr
     """Make the error of a study all of whose configurations fail."""
     n = len(errors)
     name, first = next(iter(errors.items()))
-    judged = all(isinstance(error, EstimatorError) for error in errors.values())
-    key = "evaluation.estimator or evaluation.n_features" if judged else "solver"
+    key = "solver"
+    if all(isinstance(error, EstimatorError) for error in errors.values()):
+        key = "evaluation.estimator or evaluation.n_features"
     return ConfigError(
         f"{key}: {by_number(n, 'it fails', f'all {n} configurations fail')} on the {n_samples}"
         f" samples of the largest inner training set: {name}: {_told(first)}"
@@ -278,8 +281,9 @@ class _Pilot:
             # The gap falls by a constant factor an iteration.
             rate = math.log(gaps[middle - 1] / gaps[-1]) / (len(gaps) - middle)
             tol = getattr(self.solver, "tol", gaps[-1])
-            more = math.log(gaps[-1] / tol) / rate if tol > 0 else math.inf
-            needed = self.n_iter + max(0.0, more)
+            needed = math.inf
+            if tol > 0:
+                needed = self.n_iter + max(0.0, math.log(gaps[-1] / tol) / rate)
         elif n_other is not None:
             needed = max(n_other, self.n_iter)
         else:
@@ -311,7 +315,9 @@ def _pilot(study: Study, example: Configuration, split: Split | None) -> _Pilot:
             break
     if trace.error:
         raise EstimatorError(trace.error)
-    peak = None if before is None else _peak() - before
+    peak = None
+    if before is not None:
+        peak = _peak() - before
     return _Pilot(
         seconds=elapsed(),
         n_iter=n_iter,
@@ -339,9 +345,9 @@ def _restart_peak() -> int | None:
     except OSError:
         return None
     now, peak = _memory("VmRSS"), _peak()
-    return (
-        peak if peak - now < _PEAK_TOLERANCE else None
-    )  # some sandboxes accept the request without effect
+    if peak - now >= _PEAK_TOLERANCE:  # some sandboxes accept the request without effect
+        return None
+    return peak
 
 
 def _peak() -> int:

@@ -23,7 +23,9 @@ _TABLE: Final = "table"
 def default_estimator(dataset: Dataset) -> str:
     """Return what is fitted to the best features where no estimator is named."""
     usual, *others = ESTIMATORS_BY_TARGET.get(dataset.target.kind, (NATIVE,))
-    return LINEAR_SVM if LINEAR_SVM in others and dataset.layout.noun == _TABLE else usual
+    if LINEAR_SVM in others and dataset.layout.noun == _TABLE:
+        return LINEAR_SVM
+    return usual
 
 
 def default_metric(dataset: Dataset) -> str:
@@ -53,4 +55,6 @@ def _estimator(config: StudyConfig, dataset: Dataset) -> str:
         return NATIVE
     chosen = default_estimator(dataset)
     # Early stopping compares scores of each iteration, which a linear SVM is too slow for.
-    return KNN if config.search.early_stopping and chosen == LINEAR_SVM else chosen
+    if config.search.early_stopping and chosen == LINEAR_SVM:
+        return KNN
+    return chosen

@@ -195,7 +195,9 @@ class Study:
     @property
     def method_classes(self) -> list[type]:
         """Class that the configuration names, or those of the estimator that is given."""
-        return self.template.classes if self.template else [solver_class(self.config.solver.name)]
+        if self.template:
+            return self.template.classes
+        return [solver_class(self.config.solver.name)]
 
     def with_data_at(self, path: Path) -> Study:
         """Return the study whose own data, if it has any, are read from a file."""
@@ -252,7 +254,9 @@ class Study:
     @property
     def kept_whole(self) -> LabelArray | None:
         """Group, or block of rows, of each sample, which all splits keep whole; None without."""
-        return self.dataset.groups if self.block_numbers is None else self.block_numbers
+        if self.block_numbers is None:
+            return self.dataset.groups
+        return self.block_numbers
 
     @cached_property
     def examples(self) -> Sequence[Configuration]:
@@ -325,8 +329,9 @@ class Study:
         """Return a new successive halving for one outer fold."""
         search = self.config.search
         max_iter = max(self.solver(c.params).max_steps for c in self.examples)
-        batch = search.batch_size if search.synchronous else None
-        return SuccessiveHalving(search.grace_period, search.reduction_factor, max_iter, batch)
+        return SuccessiveHalving(
+            search.grace_period, search.reduction_factor, max_iter, search.synchronous_batch
+        )
 
     def scaler(self) -> TransformerMixin:
         """Return an unfitted scaler as the configuration names it."""
@@ -338,7 +343,9 @@ class Study:
 
     def preparation(self) -> Preparation | None:
         """Return an unfitted preparation of the columns; None without ``dataset.prepare``."""
-        return None if self._preparation is None else clone(self._preparation)
+        if self._preparation is None:
+            return None
+        return clone(self._preparation)
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -389,7 +396,9 @@ class Study:
     def prepared_examples(self) -> dict[str, Mapping[str, Any]]:
         """Parameters of the first example with each `prepare_key`, by key."""
         examples: dict[str, Mapping[str, Any]] = {}
-        differing = self.examples if self._prepare_parameters else self.examples[:1]
+        differing = self.examples
+        if not self._prepare_parameters:
+            differing = differing[:1]
         for example in differing:
             examples.setdefault(self.prepare_key(example.params), example.params)
         return examples

@@ -149,11 +149,13 @@ def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Itera
     had, has = before.get("numbers"), now.get("numbers")
     if had != has:
         written, runs = before.get("raysel"), now.get("raysel")
-        remedy = "" if written == runs else f"; to continue, install raysel {written}"
-        yield (
+        change = (
             "numbers: the source code of the solver, or of the validation, search or data modules,"
-            f" has changed ({had} by raysel {written} -> {has} by raysel {runs}){remedy}"
+            f" has changed ({had} by raysel {written} -> {has} by raysel {runs})"
         )
+        if written != runs:
+            change += f"; to continue, install raysel {written}"
+        yield change
 
 
 def other_versions(before: Mapping[str, str], now: Mapping[str, str]) -> str:
@@ -241,8 +243,8 @@ def _own_modules() -> dict[str, Path]:
     root = _package()
     paths = {}
     for path in root.rglob("*.py"):
-        parts = ("raysel", *path.relative_to(root).with_suffix("").parts)
-        paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+        name = ".".join(("raysel", *path.relative_to(root).with_suffix("").parts))
+        paths[name.removesuffix(".__init__")] = path
     return paths
 
 

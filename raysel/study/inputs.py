@@ -155,7 +155,9 @@ class OwnData:
             if self.y is None:
                 label = label or config.label
             kept_whole = groups if self.groups is None else self.groups
-            named = kept_whole if isinstance(kept_whole, str) else None
+            named = None
+            if isinstance(kept_whole, str):
+                named = kept_whole
             return Dataset.from_frame(
                 self.X,
                 label,
@@ -179,17 +181,21 @@ class OwnData:
         named = {"dataset.label": config.label, "dataset.drop": config.drop, "cv.groups": groups}
         for key, value in named.items():
             if value:
-                instead = "; give groups" if key == "cv.groups" and self.data is None else ""
+                mend = "leave it out"
+                if key == "cv.groups" and self.data is None:
+                    mend += "; give groups"
                 raise ConfigError(
-                    f"{key} names columns of a table, and the samples are no table: leave it"
-                    f" out{instead}."
+                    f"{key} names columns of a table, and the samples are no table: {mend}."
                 )
         if self.data is not None:
             return raw_data(self.data)
+        members: LabelArray | None = None
+        if self.groups is not None:
+            members = _labels(self.groups, "groups")
         return RawData(
             X=_samples(self.X),
             y=_labels(self.y, "y"),
-            groups=None if self.groups is None else _labels(self.groups, "groups"),
+            groups=members,
             name="data",
             label=getattr(self.y, "name", None),
         )

@@ -48,7 +48,9 @@ def build_preparation(config: StudyConfig, dataset: Dataset) -> Preparation | No
     for task, (columns, layout) in blocks.items():
         # Data in memory hold tasks that the configuration does not know.
         section = sections.get(task, config.dataset)
-        start = f"{task}{SEPARATOR}" if task else ""
+        start, where = "", dataset.name
+        if task:
+            start, where = f"{task}{SEPARATOR}", f"{dataset.name}, task {task}"
         names = dataset.feature_names[columns]
         texts = {
             name.removeprefix(start): dataset.categories[name]
@@ -64,7 +66,6 @@ def build_preparation(config: StudyConfig, dataset: Dataset) -> Preparation | No
             what, mend = "cells have no value", _IMPUTE
             if texts:
                 what, mend = f"column '{min(texts)}' holds text", "encode"
-            where = f"{dataset.name}, task {task}" if task else dataset.name
             raise DataError(f"{where}: {what}; set dataset.prepare: [{mend}].")
     if "" in made:
         return made[""]

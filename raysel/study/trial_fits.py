@@ -113,8 +113,10 @@ def _find_out(
         if config.evaluation.is_native and _takes_class_scores(config, dataset):
             # This raises where they are not one for each class.
             class_scores(solver, X[:1], target.count(dataset.y[train]))
-    solvers_tried = list(tried.values()) if saved else []
-    return Findings(all(ranks.values()), _refused(solvers_tried), unlisted=_unlisted(solvers_tried))
+    if not saved:
+        tried = {}
+    kept = list(tried.values())
+    return Findings(all(ranks.values()), _refused(kept), unlisted=_unlisted(kept))
 
 
 def _takes_class_scores(config: StudyConfig, dataset: Dataset) -> bool:
@@ -147,7 +149,9 @@ def _try_scoring_estimator(
 
     @cache
     def training_set(whole: bool) -> tuple[Any, LabelArray]:
-        rows = train if whole else train[dataset.target.few(dataset.y[train], _TRIED_PER_CLASS)]
+        rows = train
+        if not whole:
+            rows = train[dataset.target.few(dataset.y[train], _TRIED_PER_CLASS)]
         split = _fit_split(dataset, rows, scaler, preparation)
         return split.X_train, split.y_train
 
@@ -252,7 +256,9 @@ def _check_predicts_labels(name: str, predicted: Any, n_labels: int) -> None:
 
 def _wrapped(solver: Estimator) -> Any:
     """Return the estimator that an adapter wraps, or the method itself."""
-    return solver.estimator if isinstance(solver, ScikitLearnMethod) else solver
+    if isinstance(solver, ScikitLearnMethod):
+        return solver.estimator
+    return solver
 
 
 def _refused(models: Sequence[Any]) -> tuple[str, ...]:
@@ -354,7 +360,8 @@ def check_configurations(
         )
     finally:
         np.random.set_state(generator)  # noqa: NPY002
-    fitted_estimators = fitted_estimators if saved else []
+    if not saved:
+        fitted_estimators = []
     of_estimator = _refused(fitted_estimators)
     findings = replace(
         findings, unlisted=tuple(sorted({*findings.unlisted, *_unlisted(fitted_estimators)}))
@@ -365,7 +372,14 @@ def check_configurations(
         findings = replace(
             findings, untrusted=tuple(sorted({*findings.untrusted, *of_estimator})), storable=False
         )
-    if config.tracking.register and not findings.storable:
+    if config.tracking.register:
+        _check_registered(config.tracking.register, findings)
+    return findings
+
+
+def _check_registered(name: str, findings: Findings) -> None:
+    """Check that there will be a model to register under a name."""
+    if not findings.storable:
         mend = "leave tracking.register out"
         if findings.ranks:
             mend += (
@@ -373,16 +387,15 @@ def check_configurations(
                 " method"
             )
         raise ConfigError(
-            f"tracking.register: there will be no model to register as {config.tracking.register}:"
-            f" a model file cannot hold {', '.join(findings.untrusted)}; {mend}."
+            f"tracking.register: there will be no model to register as {name}: a model file cannot"
+            f" hold {', '.join(findings.untrusted)}; {mend}."
         )
-    if config.tracking.register and findings.unlisted:
+    if findings.unlisted:
         raise ConfigError(
             f"tracking.register: MLflow gets no model with {', '.join(findings.unlisted)}, whose"
             " code no server has; leave it out, or register the class under the entry point"
             " raysel.estimators."
         )
-    return findings
 
 
 def _check_path(solvers: Sequence[Estimator]) -> None:

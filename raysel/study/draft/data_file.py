@@ -198,7 +198,9 @@ def _only_label_array(result: Recognised) -> str | None:
         return None
     with open_arrays(find_data_file(result.file)) as file:
         likely = [name for name in likely_label_arrays(file) if not names_origin(name)]
-    return likely[0] if len(likely) == 1 else None
+    if len(likely) != 1:
+        return None
+    return likely[0]
 
 
 def _columns(result: Recognised) -> Any:
@@ -344,13 +346,15 @@ def _arrange(result: Recognised) -> None:
     arranged = find_arrangement(np.asarray(dataset.filled), y, column_major=result.suffix == ".mat")
     if arranged is None:
         return
-    order = {"order": "F"} if arranged.order == "F" else {}
     why = (
         f"neighbouring cells correlate by {arranged.correlation:.2f}, any two by"
         f" {arranged.any_two:.2f}"
     )
-    result.choose(why, shape=list(arranged.shape), **order)
-    if order:
+    options: dict[str, Any] = {"shape": list(arranged.shape)}
+    if arranged.order == "F":
+        options["order"] = "F"
+    result.choose(why, **options)
+    if arranged.order == "F":
         result.comments["order"] = "the columns run column by column, as MATLAB stores matrices"
     if dataset.feature_names != tuple(layout.default_names()):
         result.doubts.append(

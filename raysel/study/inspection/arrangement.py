@@ -78,7 +78,9 @@ def is_known(
         np.linspace(0, len(classes) - 1, min(_MOST_CLASSES, len(classes))).astype(np.int64)
     )
     ratios = np.array([_ratio(_detail(samples[y == label], shape)) for label in classes[looked_at]])
-    agree = ratios > 1 if ratio > 1 else ratios < 1
+    agree = ratios > 1
+    if ratio < 1:
+        agree = ratios < 1
     return bool(agree.mean() >= _AGREE)
 
 
@@ -209,7 +211,9 @@ def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) 
                 f" {before.correlation:.2f}."
             )
     elif arrangement is not None and arrangement.row_length == width:
-        return _on_their_side(arrangement) if arrangement.order == "F" else None
+        if arrangement.order == "C":
+            return None
+        return _on_their_side(arrangement)
     elif arrangement is not None and arrangement.correlation > correlation:
         return f"{_otherwise(arrangement)}\n{figures}, there by {arrangement.correlation:.2f}."
     elsewhere = partners(samples)
@@ -256,7 +260,9 @@ def _find(
     height = n_features // width
     ratio = symmetry(samples, (height, width))
     known = is_known(ratio, samples, y, (height, width))
-    row_by_row = ratio > 1 if known else not column_major
+    row_by_row = not column_major
+    if known:
+        row_by_row = ratio > 1
     others = [score for other, (score, _) in scores.items() if other != width]
     arrangement = Arrangement(
         shape=(height, width),

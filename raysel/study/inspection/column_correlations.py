@@ -138,7 +138,9 @@ def neighbours(samples: FloatArray) -> Neighbours:
     products = np.einsum("ij,ij->j", Z[:, :-1], Z[:, 1:])
     with_next[:-1] = np.where(varies[:-1] & varies[1:], products, np.nan)
     m = int(varies.sum())
-    any_two = float((Z.sum(axis=1) ** 2).sum() - m) / (m * (m - 1)) if m > 1 else math.nan
+    any_two = math.nan
+    if m > 1:
+        any_two = float((Z.sum(axis=1) ** 2).sum() - m) / (m * (m - 1))
     return Neighbours(at_lag, pairs, with_next, any_two, n)
 
 

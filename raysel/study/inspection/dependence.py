@@ -46,7 +46,9 @@ def order_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
     if 2 * len(rows) < min(len(part.X), MOST_QUERIES):
         return None
     n_runs, expected_runs = runs(part.codes)
-    least, best = _EXCESS_SORTED if n_runs == part.codes.max() + 1 else _EXCESS, None
+    least, best = _EXCESS, None
+    if n_runs == part.codes.max() + 1:
+        least = _EXCESS_SORTED
     for index, distance in enumerate(_DISTANCES):
         known = chance[:, index] > 0
         if known.sum() < len(rows) / 2:
@@ -90,12 +92,10 @@ def _own_course(part: Part) -> FloatArray | None:
     kept = ~part.scan(lambda block: follows_file(block, part.codes))
     if not kept.any() or n < _FEWEST:
         return None
-    return projected(
-        part.X if kept.all() else part.X[:, kept],
-        np.arange(n),
-        not part.image,
-        np.random.default_rng(0),
-    )
+    X = part.X
+    if not kept.all():
+        X = X[:, kept]
+    return projected(X, np.arange(n), not part.image, np.random.default_rng(0))
 
 
 def _nearest(codes: IntArray, Z: FloatArray) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
@@ -121,12 +121,8 @@ def _nearest(codes: IntArray, Z: FloatArray) -> tuple[IntArray, IntArray, IntArr
         within = [
             (np.minimum(place, k) + np.minimum(m - 1 - place, k)) / (m - 1) for k in _DISTANCES
         ]
-        chances.append(
-            np.stack(
-                [p if 8 * k <= m else 0 * p for k, p in zip(_DISTANCES, within, strict=True)],
-                axis=1,
-            )
-        )
+        small = 8 * np.array(_DISTANCES) <= m
+        chances.append(np.where(small, np.stack(within, axis=1), 0.0))
     if not samples:
         return empty, empty, empty, np.empty((0, len(_DISTANCES)))
     return (
@@ -144,7 +140,9 @@ def _tested(samples: IntArray, nearest: IntArray, plan: NestedPlan) -> float:
         here = np.isin(samples, fold.test)
         tested += int(here.sum())
         leaked += int(np.isin(nearest[here], fold.train).sum())
-    return leaked / tested if tested else 0.0
+    if not tested:
+        return 0.0
+    return leaked / tested
 
 
 def _left(part: Part, Z: FloatArray, plan: NestedPlan) -> float:
@@ -161,7 +159,9 @@ def _left(part: Part, Z: FloatArray, plan: NestedPlan) -> float:
             before = train[after - 1]
             nearest = np.where(test - before <= np.abs(train[after] - test), before, train[after])
             products.append((W[test] * W[nearest]).sum(axis=1))
-    return float(np.concatenate(products).mean()) if products else 0.0
+    if not products:
+        return 0.0
+    return float(np.concatenate(products).mean())
 
 
 def _about(part: Part, Z: FloatArray) -> str:

@@ -212,7 +212,9 @@ def _judged(
     relation: LabelColumn, part: Part, few: FewValues, separable: bool
 ) -> LabelColumn | None:
     """Return what a column is that looks like the label, if it may be a feature; None by chance."""
-    codes = part.codes if relation.label is None else part.y[:, relation.label].astype(np.int64)
+    codes = part.codes
+    if relation.label is not None:
+        codes = part.y[:, relation.label].astype(np.int64)
     if relation.owner is not None:
         codes = (codes == relation.owner).astype(np.int64)
     if few.is_by_chance(codes, relation.n_values):
@@ -221,7 +223,9 @@ def _judged(
         return relation
     if relation.kind == "one_hot":
         return replace(relation, kind="constant_in_class")
-    return replace(relation, kind="separates" if relation.in_order else "determines")
+    if relation.in_order:
+        return replace(relation, kind="separates")
+    return replace(relation, kind="determines")
 
 
 def _may_determine(
@@ -270,7 +274,9 @@ def _relation(part: Part, column: int, log_columns: float) -> LabelColumn | None
     if n_pairs == n_values:
         n_runs = 1 + int(np.count_nonzero(np.diff(codes[np.argsort(inverse)])))
         kind = _classify_determining(part, n_values, n_runs, limit)
-        return None if kind is None else LabelColumn(kind, n_values, in_order=n_runs == n_classes)
+        if kind is None:
+            return None
+        return LabelColumn(kind, n_values, in_order=n_runs == n_classes)
     if (
         n_pairs == n_classes
         and n_classes * math.log(n_values) - log_arrangements(np.bincount(inverse)) < limit
@@ -298,7 +304,9 @@ def _owner(inverse: IntArray, codes: IntArray) -> int | None:
     """The class that alone has one of two values; None if there is none."""
     classes = [np.unique(codes[inverse == value]) for value in range(int(inverse.max()) + 1)]
     alone = [int(of_value[0]) for of_value in classes if len(of_value) == 1]
-    return alone[0] if len(classes) == 2 and alone else None
+    if len(classes) != 2 or not alone:
+        return None
+    return alone[0]
 
 
 def _with_one_hot(relations: Mapping[int, LabelColumn], n_classes: int) -> dict[int, LabelColumn]:
@@ -346,8 +354,9 @@ def near_labels(part: Part, known: set[int]) -> list[NearLabel]:
     columns = [near for near in _columns(part, rows, codes) if not known.intersection(near.columns)]
     for near in columns:
         known = known.union(near.columns)
-    pair = _pair(part, rows, codes, known)
-    return [*columns, pair] if pair else columns
+    if pair := _pair(part, rows, codes, known):
+        columns.append(pair)
+    return columns
 
 
 def _drawn(n_samples: int, most: int) -> IntArray:

@@ -87,7 +87,9 @@ def inspect(dataset: Dataset) -> tuple[Inspection, ...]:
 
 def _columns_of_label(part: Part) -> dict[int, LabelColumn]:
     find = _TELLING.get(part.target.kind)
-    return find(part) if find is not None else {}
+    if find is None:
+        return {}
+    return find(part)
 
 
 def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:

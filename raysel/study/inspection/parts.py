@@ -104,7 +104,9 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
     if many.mean() >= max(_MANY, _TIMES * (_NEIGHBORS - 1) * _NEAR_OF_MANY**exponent):
         chosen = many
     pairs = np.sort(np.stack([first[queries[chosen]], first[near[chosen]]], axis=1), axis=1)
-    share = float(r1[chosen].max() / typical) if chosen.any() else 0.0
+    share = 0.0
+    if chosen.any():
+        share = float(r1[chosen].max() / typical)
     return NearPairs(np.unique(pairs, axis=0), share, len(queries))
 
 
@@ -112,11 +114,13 @@ def projected(X: FloatArray, rows: IntArray, scale: bool, rng: np.random.Generat
     """Scale rows, and project wide ones on random directions, which keep distances to a tenth."""
     n_features = X.shape[1]
     project = n_features > _DIRECTIONS
-    Z = np.zeros((len(rows), _DIRECTIONS if project else n_features))
+    Z = np.zeros((len(rows), min(n_features, _DIRECTIONS)))
     peak = max(float(X.max()), -float(X.min())) or 1.0
     for start in range(0, n_features, _COLUMNS):
         part = X[rows, start : start + _COLUMNS]
-        largest = np.where(part.any(axis=0), np.abs(part).max(axis=0), 1.0) if scale else peak
+        largest: Any = peak
+        if scale:
+            largest = np.where(part.any(axis=0), np.abs(part).max(axis=0), 1.0)
         part = part / largest  # so that no sum of squares overflows
         part -= part.mean(axis=0)
         if scale:
@@ -176,7 +180,9 @@ class Part:
     @property
     def heading(self) -> str:
         """Start of a remark on the samples of one task; empty if there are no tasks."""
-        return "" if self.task is None else f"Task {self.task}: "
+        if self.task is None:
+            return ""
+        return f"Task {self.task}: "
 
     def own_name(self, column: int) -> str:
         """Return the name of a column without that of its task."""

@@ -50,7 +50,9 @@ def place_remark(
     if not len(kept):
         return None
     n = len(part.X)
-    X = part.X if len(kept) == len(part.names) else part.X[:, kept]
+    X = part.X
+    if len(kept) < len(part.names):
+        X = X[:, kept]
     Z = projected(X, np.arange(n), not part.image, np.random.default_rng(0))
     looks = nearness(P, Z, part.codes, part.rows, plan)
     told = [look for look in looks if look.score >= _SCORE and look.loss >= _LOSS]
@@ -136,4 +138,6 @@ def _reach(P: FloatArray, W: FloatArray) -> float:
     means = [piece.mean() for piece in np.array_split(alike, n_distances)]
     ends = [piece[-1] for piece in np.array_split(apart[order], n_distances)]
     below = np.flatnonzero(np.array(means) < min(_APART, _OF_NEAREST * means[0]))
-    return float(ends[below[0]] if len(below) else ends[-1])
+    if not len(below):
+        return float(ends[-1])
+    return float(ends[below[0]])

@@ -177,8 +177,9 @@ def _most_frequent(values: FloatArray) -> tuple[float, float]:
     sizes = np.diff(np.r_[starts, len(ordered)])
     first, following = (*np.sort(sizes)[::-1].tolist(), 1)[:2]
     value = float(ordered[starts[sizes.argmax()]])
-    enough = first >= max(_COPIED * len(values), _TIMES_NEXT * following, _FEWEST_OTHERS)
-    return value, first / len(values) if enough else 0.0
+    if first < max(_COPIED * len(values), _TIMES_NEXT * following, _FEWEST_OTHERS):
+        return value, 0.0
+    return value, first / len(values)
 
 
 def _functions(part: Part, rows: IntArray, y: FloatArray, known: Collection[int]) -> dict[int, str]:
@@ -294,4 +295,6 @@ def _summands(X: FloatArray, y: FloatArray) -> list[int]:
     if ((target - Z @ coefficients) ** 2).sum() > _EXACT * (target**2).sum():
         return []
     given = np.flatnonzero(np.abs(coefficients) > _GIVES * target.std())
-    return given.tolist() if len(given) <= min(_MOST_OF_SUM, X.shape[1] - 1) else []
+    if len(given) > min(_MOST_OF_SUM, X.shape[1] - 1):
+        return []
+    return given.tolist()

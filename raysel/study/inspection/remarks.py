@@ -239,7 +239,9 @@ def _columns_by_kind(
             related in ("separates", "determines") and column not in by_row
         ):
             kinds[related].append(column)
-    return kinds | {"group": [] if grouped else kinds["group"]}
+    if grouped:
+        kinds["group"] = []
+    return kinds
 
 
 def _may_name_groups(findings: Inspection, column: int) -> bool:

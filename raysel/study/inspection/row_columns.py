@@ -193,4 +193,6 @@ def _by_name(part: Part, column: int, kind: Kind | None) -> Kind | None:
     n_values = len(np.unique(part.X[:, column]))
     if n_values == len(part.X) >= _FEWEST_COUNTED:
         return "identifier"
-    return "group" if of_origin and _FEWEST_NAMED <= n_values < len(part.X) else None
+    if of_origin and _FEWEST_NAMED <= n_values < len(part.X):
+        return "group"
+    return None
