@@ -132,19 +132,19 @@ def test_blocks_are_fitted_and_predicted_as_the_padded_array(method, scaling, mi
 def test_blocks_of_other_tasks_are_refused(mixed):
     X, y, _ = mixed
     blocks = TaskBlocks.from_dense(X, Tasks(WIDTHS))
-    with pytest.raises(ConfigError, match="tasks=None is for one task, but X holds 3"):
-        MTDA().fit(blocks, y)
+    fewer = TaskBlocks(blocks.blocks[:2], blocks.tasks[blocks.tasks < 2])
+    alone = MTDA().fit(np.nan_to_num(X), y)
+    named = MTDA(tasks=WIDTHS).fit(blocks, y)
+    for ask, given, message in (
+        (MTDA().fit, (blocks, y), "tasks=None is for one task, but X holds 3"),
+        (MTDA(tasks=WIDTHS).fit, (blocks, y[:-1]), "inconsistent numbers of samples"),
+        (alone.predict, (blocks,), "MTDA was fitted on one task, but X holds 3"),
+        (named.predict, (fewer,), "expecting 35 features"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ask(*given)
     with pytest.raises(DataError):
         MTDA(tasks={"t0": 9, "t1": 12, "t2": 14}).fit(blocks, y)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        MTDA(tasks=WIDTHS).fit(blocks, y[:-1])
-    alone = MTDA().fit(np.nan_to_num(X), y)
-    with pytest.raises(DataError, match="MTDA was fitted on one task, but X holds 3"):
-        alone.predict(blocks)
-    with pytest.raises(ValueError, match="expecting 35 features"):
-        MTDA(tasks=WIDTHS).fit(blocks, y).predict(
-            TaskBlocks(blocks.blocks[:2], blocks.tasks[blocks.tasks < 2])
-        )
 
 
 # --- scikit-learn's tools --------------------------------------------------------------------
@@ -199,11 +199,10 @@ def test_only_named_tasks_allow_nan(mixed):
     X, y, _ = mixed
     assert MTDA(tasks=WIDTHS).__sklearn_tags__().input_tags.allow_nan
     assert not MTDA().__sklearn_tags__().input_tags.allow_nan
-    with pytest.raises(ValueError, match="NaN"):
-        MTDA().fit(X, y)
     one = MTDA().fit(X[np.isfinite(X[:, 0]), :12], y[np.isfinite(X[:, 0])])
-    with pytest.raises(ValueError, match="NaN"):
-        one.predict(X[:, :12])
+    for ask in (lambda: MTDA().fit(X, y), lambda: one.predict(X[:, :12])):
+        with pytest.raises(ValueError, match="NaN"):
+            ask()
 
 
 # --- bad input -------------------------------------------------------------------------------
@@ -267,40 +266,58 @@ def test_columns_that_do_not_part_the_data_are_refused(columns, message, mixed):
 
 def test_a_task_without_samples_or_with_one_class_is_refused(mixed):
     X, y, owners = mixed
-    with pytest.raises(DataError, match="task 't1' has no samples"):
-        MTDA(tasks=WIDTHS).fit(X[owners != 1], y[owners != 1])
-    with pytest.raises(DataError):
-        MTDA(tasks=WIDTHS).fit(X, np.where(owners == 1, "t1/0", y))
-    with pytest.raises(DataError, match=r"task 'task1': the samples are all of one class \(t1/0\)"):
-        MTDA().fit_tasks(apart(X, np.where(owners == 1, "t1/0", y), owners))
+    of_one_class = np.where(owners == 1, "t1/0", y)
+    by_array = MTDA(tasks=WIDTHS).fit
+    for fit, given, message in (
+        (by_array, (X[owners != 1], y[owners != 1]), "task 't1' has no samples"),
+        (by_array, (X, of_one_class), r"the samples are all of one class \(t1/0\)"),
+        (
+            MTDA().fit_tasks,
+            (apart(X, of_one_class, owners),),
+            r"task 'task1': the samples are all of one class \(t1/0\)",
+        ),
+    ):
+        with pytest.raises(DataError, match=message):
+            fit(*given)
 
 
 def test_invalid_lists_of_tasks_are_refused(mixed):
     one, other, _ = apart(*mixed)
-    for given, message in (
-        ([], r"got 0 task\(s\) and needs at least two"),
-        ([one], r"got 1 task\(s\) and needs at least two; use fit\(X, y\) for one"),
+    for tasks, given, message in (
+        (None, [], r"got 0 task\(s\) and needs at least two"),
+        (None, [one], r"got 1 task\(s\) and needs at least two; use fit\(X, y\) for one"),
         (
+            None,
             [one, other[0]],
             r"task 'task1': fit_tasks needs a pair \(X, y\) for each task, but got ndarray",
         ),
-        ({"a": one, "b": other}, r"task 'task0': fit_tasks needs a pair"),
-        ([one, (other[0], other[1][:5])], r"task 'task1': .*inconsistent numbers of samples"),
-        ([one, (other[0][:, 0], other[1])], r"task 'task1': Expected 2D array"),
-        ([one, (np.where(other[0] > 0, np.nan, 1.0), other[1])], r"task 'task1': .*NaN"),
-        ([one, (np.ones((4, 2)), [0, 1, 0, 1])], r"task 'task1': all features are constant"),
+        (None, {"a": one, "b": other}, r"task 'task0': fit_tasks needs a pair"),
+        (
+            None,
+            [one, (other[0], other[1][:5])],
+            r"task 'task1': .*inconsistent numbers of samples",
+        ),
+        (None, [one, (other[0][:, 0], other[1])], r"task 'task1': Expected 2D array"),
+        (None, [one, (np.where(other[0] > 0, np.nan, 1.0), other[1])], r"task 'task1': .*NaN"),
+        (
+            None,
+            [one, (np.ones((4, 2)), [0, 1, 0, 1])],
+            r"task 'task1': all features are constant",
+        ),
+        (
+            WIDTHS,
+            [one, other],
+            r"got 2 tasks, but the parameter tasks names 3: \['t0', 't1', 't2'\]",
+        ),
+        (
+            {"t0": 12, "t1": 8},
+            [one, other],
+            "task 't1' has 9 features, but the parameter tasks gives 8",
+        ),
     ):
         with pytest.raises((ConfigError, DataError), match=message) as refused:
-            MTDA().fit_tasks(given)
+            MTDA(tasks=tasks).fit_tasks(given)
         assert "\n" not in str(refused.value)
-    with pytest.raises(
-        ConfigError, match=r"got 2 tasks, but the parameter tasks names 3: \['t0', 't1', 't2'\]"
-    ):
-        MTDA(tasks=WIDTHS).fit_tasks([one, other])
-    with pytest.raises(
-        ConfigError, match="task 't1' has 9 features, but the parameter tasks gives 8"
-    ):
-        MTDA(tasks={"t0": 12, "t1": 8}).fit_tasks([one, other])
     with pytest.raises(DataError):
         MTDA(tasks=[12, 9]).fit_tasks([one, other])
 

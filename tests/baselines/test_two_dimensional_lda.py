@@ -203,7 +203,7 @@ def test_more_components_than_few_samples_span_are_refused_before_the_fit():
 
 def test_degenerate_classes_and_features():
     X, y = draw(4)
-    with pytest.raises(DataError, match="all features are constant"):
+    with pytest.raises(DataError):
         TwoDimensionalLDA((5, 4)).fit(np.ones((6, 20)), [0, 1] * 3)
     # One sample a class: there is no within-class scatter.
     model = TwoDimensionalLDA((5, 4), (2, 2)).fit(X[:8], np.arange(8))

@@ -87,7 +87,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pyarrow.ipc.RecordBatchFileWriter.write_table", no_space)
-    with pytest.raises(DataError, match="No space left on device"):
+    with pytest.raises(DataError):
         save_dataset(load_dataset("digits"), path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

@@ -109,7 +109,7 @@ def test_a_study_whose_data_have_moved_resumes_from_their_new_place(here):
 
 @pytest.mark.usefixtures("here")
 def test_a_folder_without_a_study_is_not_resumed():
-    with pytest.raises(DirectoryError, match="holds no readable journal"):
+    with pytest.raises(DirectoryError):
         raysel.resume_study("nowhere", raw_config(), progress=False)
 
 

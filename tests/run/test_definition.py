@@ -112,7 +112,7 @@ def test_the_default_scaling_is_stored(here):
 @pytest.mark.usefixtures("here")
 def test_what_is_prepared_is_run_by_the_function_of_its_kind():
     comparison = prepare_comparison("few.yaml")
-    with pytest.raises(ConfigError, match="run_comparison"):
+    with pytest.raises(ConfigError):
         run_study(comparison, progress=False)
-    with pytest.raises(ConfigError, match="run_study"):
+    with pytest.raises(ConfigError):
         run_comparison(comparison.first, progress=False)

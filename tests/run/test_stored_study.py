@@ -157,7 +157,7 @@ def test_what_needs_the_samples_in_memory_is_refused_before_anything_is_written(
 
 def test_samples_given_in_memory_do_not_stay_in_a_file(few, tmp_path):
     raw = raw_config(evaluation=NATIVE, dataset={"in_memory": False})
-    with pytest.raises(ConfigError, match=r"in_memory"):
+    with pytest.raises(ConfigError):
         raysel.run_study(raw, X=few.X, y=few.y, output=tmp_path / "study", progress=False)
 
 

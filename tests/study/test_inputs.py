@@ -279,7 +279,7 @@ def test_columns_to_keep_may_be_of_a_modality_that_a_member_leaves_out(tmp_path)
     )
     raw = raw_config(path, evaluation={"n_features": [1]})
     raw = compared(raw, all=("fisher_score",), b=("fisher_score", "b"))
-    with pytest.raises(DataError, match=r"a\.row"):
+    with pytest.raises(DataError):
         prepare_comparison(raw)
     raw["dataset"]["keep"] = ["a.row"]
     assert list(prepare_comparison(raw).studies) == ["all", "b"]

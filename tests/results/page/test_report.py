@@ -325,6 +325,6 @@ def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdi
 
 def test_an_unfinished_study_has_no_report(matrix, tmp_path):
     unfinished = StudyResult(dataclasses.replace(matrix.stored, status="interrupted"))
-    with pytest.raises(UnfinishedStudyError, match="has not finished"):
+    with pytest.raises(UnfinishedStudyError):
         write_report(unfinished, tmp_path / "report.html")
     assert not list(tmp_path.iterdir())

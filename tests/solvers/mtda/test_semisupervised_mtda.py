@@ -34,7 +34,7 @@ def test_small_eigenvalues_of_the_denominator_are_right():
 
 
 def test_samples_that_do_not_vary_are_refused():
-    with pytest.raises(DataError, match="the data: all features are constant"):
+    with pytest.raises(DataError):
         partly_labelled(task_samples("", np.ones((6, 2)), np.array([0, 0, 1, 1, -1, -1]), -1))
 
 
