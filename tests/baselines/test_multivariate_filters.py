@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,13 +31,12 @@ def test_every_step_selects_the_largest_value(samples, bins, criterion):
     binned = bin_range(X).assign_bins(X, bins).T
     order, values = selected(X, y, criterion, bins)
     assert sorted(order) == list(range(X.shape[1] - 1))  # all but the constant
+    relevances = [bits(column, y) for column in binned]
+    shared = cache(lambda j, s: bits(binned[j], binned[s]))
     for k, feature in enumerate(order):
         found = {}
         for j in set(range(len(binned) - 1)) - set(order[:k]):
-            relevance, redundancy = (
-                bits(binned[j], y),
-                [bits(binned[j], binned[s]) for s in order[:k]],
-            )
+            relevance, redundancy = relevances[j], [shared(j, s) for s in order[:k]]
             mean = np.mean(redundancy) if redundancy else 0.0
             found[j] = (
                 relevance
