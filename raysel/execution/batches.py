@@ -64,7 +64,9 @@ class Batches:
             self._n_to_propose -= 1
             self._waiting.extend({**config, **part} for part in self._plan.parts)
         parts = [self._waiting.popleft() for _ in range(min(n, len(self._waiting)))]
-        return Batch(parts) if parts else None
+        if not parts:
+            return None
+        return Batch(parts)
 
     def _size(self, slots: int) -> int:
         """Return the number of parts of the next batch; smaller near the end, to end together."""

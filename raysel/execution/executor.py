@@ -148,13 +148,15 @@ class SearchLimits:
     def __init__(
         self, time_budget: float | None, max_failures: int | None, plan: TrialPlan
     ) -> None:
-        self._until = None if time_budget is None else time.monotonic() + time_budget
+        self._until = math.inf
+        if time_budget is not None:
+            self._until = time.monotonic() + time_budget
         self._max_failures, self._plan = max_failures, plan
         self.out_of_time = False
 
     def reached(self) -> bool:
         """Return whether a limit is reached, so that all trials must stop."""
-        self.out_of_time |= self._until is not None and time.monotonic() > self._until
+        self.out_of_time |= time.monotonic() > self._until
         return self.out_of_time or self._too_many_failures()
 
     def check_failures(self) -> None:

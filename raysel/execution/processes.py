@@ -78,10 +78,12 @@ class ProcessExecutor(SerialExecutor):
     ) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, several at once, and score each once."""
         run = partial(_run_tasks, _refit)
-        for (fold, winner), end in self._ended(self._ordered, run, [[pair] for pair in winners]):
-            if end is None or end.error:
-                raise refit_error(fold, winner, KILLED if end is None else end.error)
-            yield end.value
+        for pair, end in self._ended(self._ordered, run, [[pair] for pair in winners]):
+            refit = end or TaskEnd(pair, error=KILLED)
+            if refit.error:
+                fold, winner = pair
+                raise refit_error(fold, winner, refit.error)
+            yield refit.value
 
     def run_tasks(
         self,
@@ -92,7 +94,7 @@ class ProcessExecutor(SerialExecutor):
         """Compute ``function(study, argument)`` for each argument, several at once."""
         parts = [[argument] for argument in arguments]
         for argument, end in self._ended(self._parallel, partial(_run_tasks, function), parts):
-            yield TaskEnd(argument, error=KILLED) if end is None else end
+            yield end or TaskEnd(argument, error=KILLED)
 
     def _ended(
         self,

@@ -45,7 +45,9 @@ def room_for_folds(study: Study, memory_share: float) -> float:
     n_bytes = study.dataset.X.nbytes
     if len(study.configurations) == 1:
         return 0.0
-    return n_bytes / 2 if n_bytes > _LARGE else memory_share * machine_memory()
+    if n_bytes > _LARGE:
+        return n_bytes / 2
+    return memory_share * machine_memory()
 
 
 class PreparedFolds:

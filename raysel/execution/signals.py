@@ -58,7 +58,9 @@ def was_terminated() -> bool:
 
 def interrupt_status() -> int:
     """Return the exit status of a command that KeyboardInterrupt has ended."""
-    return 128 + _RECEIVED[0] if _RECEIVED else 128 + signal.SIGINT
+    if _RECEIVED:
+        return 128 + _RECEIVED[0]
+    return 128 + signal.SIGINT
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:

@@ -163,7 +163,9 @@ class ConfigurationPlan(TrialPlan):
             if (score := trace.score(rule)) is not None
         }
         shown = [score for name, score in scores.items() if name != FINAL] or list(scores.values())
-        return float(np.mean(shown)) if shown else None
+        if not shown:
+            return None
+        return float(np.mean(shown))
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:
         """Return the records in the order of the configurations."""

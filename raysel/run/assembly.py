@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from inspect import Parameter, signature
 from numbers import Integral
@@ -26,6 +26,7 @@ from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import MaskedVolume
 from raysel.data.table_rows import TableRows
+from raysel.data.targets import CLASSIFICATION, REGRESSION
 from raysel.evaluation.configurations import Configuration, configurations
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.defaults import with_defaults
@@ -121,7 +122,9 @@ def _union(several: Sequence[Grid]) -> Grid:
 
 def _count(folds: Any) -> int:
     """Number of folds for the configuration; that of a splitter is put in once it has split."""
-    return int(folds) if isinstance(folds, Integral) else 2
+    if isinstance(folds, Integral):
+        return int(folds)
+    return 2
 
 
 def checked_folds(name: str, folds: Any) -> Any:
@@ -189,8 +192,10 @@ def make_dataset(
 ) -> Dataset:
     """Make the data set of validated samples (n_samples, d) as the estimator arranges them."""
     arrangement: dict[str, Any] = {}
-    if is_regressor(estimator) or is_classifier(estimator):
-        arrangement["task"] = "regression" if is_regressor(estimator) else "classification"
+    if is_classifier(estimator):
+        arrangement["task"] = CLASSIFICATION
+    if is_regressor(estimator):
+        arrangement["task"] = REGRESSION
     if isinstance(estimator, Estimator):
         if getattr(estimator, "tasks", None) is not None:
             raise ConfigError(
@@ -209,7 +214,9 @@ def make_dataset(
     if getattr(estimator, "mask", None) is not None:
         layout = _volume(estimator, X.shape[1])
         dataset = replace(dataset, layout=layout, feature_names=tuple(layout.default_names()))
-    return replace(dataset, feature_names=tuple(names)) if len(names) else dataset
+    if len(names):
+        dataset = replace(dataset, feature_names=tuple(names))
+    return dataset
 
 
 def _volume(estimator: Estimator, n_features: int) -> MaskedVolume:
@@ -267,7 +274,8 @@ def _plain(given: Sequence[Grid]) -> tuple[list[Grid], dict[str, dict[str, Any]]
     objects: dict[str, dict[str, Any]] = {}
 
     def text(name: str, value: Any) -> Scalar:
-        value = value.item() if isinstance(value, np.generic) else value
+        if isinstance(value, np.generic):
+            value = value.item()
         try:
             return scalar_from_yaml(value)
         except ValueError:
@@ -288,7 +296,7 @@ def _by_name(estimator: Any) -> tuple[str, dict[str, Any]] | None:
     cls = type(estimator)
     if cls.__module__ == "__main__" or "<locals>" in cls.__qualname__:
         return None
-    supplied = cls.layout_parameters if issubclass(cls, Estimator) else frozenset()
+    supplied: Collection[str] = getattr(cls, "layout_parameters", ())
     params: dict[str, Any] = {}
     for key, parameter in signature(cls).parameters.items():
         value = getattr(estimator, key, None)

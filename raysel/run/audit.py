@@ -339,12 +339,16 @@ def _score_permuted(study: Study, number: int, *, seed: int) -> float:
 
 def _without_last(solver: Estimator, X: Any, y: LabelArray) -> tuple[Estimator, Any, LabelArray]:
     """Return the last step of a Pipeline, with samples and labels after its other steps."""
-    pipeline = solver.estimator if isinstance(solver, ScikitLearnMethod) else None
+    if not isinstance(solver, ScikitLearnMethod):
+        return solver, X, y
+    pipeline = solver.estimator
     if not isinstance(pipeline, Pipeline) or len(pipeline.steps) == 1:
         return solver, X, y
     rows, labels = _before_last(pipeline, unwrap_cells(X), y)
+    if hasattr(rows, "toarray"):
+        rows = rows.toarray()
     last = clone(pipeline.steps[-1][1])
-    values = own_cells(last, rows.toarray() if hasattr(rows, "toarray") else rows)
+    values = own_cells(last, rows)
     if not isinstance(values, TableRows):
         values = np.ascontiguousarray(values, dtype=np.float64)
     return _without_last(ScikitLearnMethod(last), values, np.asarray(labels))

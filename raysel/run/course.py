@@ -255,7 +255,9 @@ class _StudyCourse:
                     result = self._compute(log)
                     log.record(end_record("finished", self.record.started, result, before))
                 except BaseException as error:
-                    status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+                    status = "failed"
+                    if isinstance(error, KeyboardInterrupt):
+                        status = "interrupted"
                     with suppress(StudyError):  # the disk may have failed
                         log.record(end_record(status, self.record.started))
                     raise

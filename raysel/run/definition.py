@@ -82,9 +82,14 @@ class Planned(ABC, Generic[ConfigT, ResultT]):
         own: OwnData | None,
     ) -> Self:
         """Return what was prepared before, which takes neither data nor overrides."""
-        if own or overrides:
-            given = "has its data; give the samples" if own else "takes no overrides; give them"
-            raise ConfigError(f"a prepared {cls.what} {given} to prepare_{cls.what}.")
+        if own:
+            raise ConfigError(
+                f"a prepared {cls.what} has its data; give the samples to prepare_{cls.what}."
+            )
+        if overrides:
+            raise ConfigError(
+                f"a prepared {cls.what} takes no overrides; give them to prepare_{cls.what}."
+            )
         return cls.of_prepared(planned)
 
     @classmethod
@@ -220,8 +225,9 @@ def _started_in(directory: StudyDirectory) -> tuple[str, str]:
 
 def _sets_any(overrides: Overrides, *keys: str) -> bool:
     """Return whether an override sets one of these keys."""
-    given = [overrides] if isinstance(overrides, str) else overrides or ()
-    return any(str(key).partition("=")[0].strip() in keys for key in given)
+    if isinstance(overrides, str):
+        overrides = [overrides]
+    return any(str(key).partition("=")[0].strip() in keys for key in overrides or ())
 
 
 @contextmanager

@@ -265,11 +265,13 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
         def params(values: Any) -> dict[str, Any]:
             searched = {name: values[name] for name in study.config.solver.space if name in values}
-            return template.values(searched) if template else searched
+            if template is None:
+                return searched
+            return template.values(searched)
 
         self.score_, self.scores_ = result.test_mean, np.array(result.test_scores)
-        lower, upper = result.interval.lower, result.interval.upper
-        self.interval_ = (np.nan if lower is None else lower, np.nan if upper is None else upper)
+        ends = np.array([result.interval.lower, result.interval.upper], dtype=np.float64)
+        self.interval_ = tuple(ends.tolist())  # NaN where there is none
         self.best_estimator_, self.best_params_ = (
             self._own_model(result.model),
             params(result.final.params),
@@ -488,7 +490,9 @@ def make_study(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLi
     if isinstance(samples, TableRows) and of_numbers and not samples.is_numbered.any():
         samples = X
     elif isinstance(samples, TableRows) and of_numbers:
-        given = "n_features" if search.n_features is not None else "scaling"
+        given = "scaling"
+        if search.n_features is not None:
+            given = "n_features"
         if told := text_in_numbers(rows_of(X)):
             raise DataError(f"X: {told}")
         raise DataError(

@@ -128,7 +128,9 @@ def output_directory(
 ) -> str | Path:
     """Return the directory, or the URI, that a study or a comparison is written to."""
     place = output or config.output or StudyDirectory.default(config.name)
-    return place if as_uri(place) else result_path(place)
+    if as_uri(place):
+        return place
+    return result_path(place)
 
 
 def working_folder(

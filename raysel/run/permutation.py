@@ -132,13 +132,13 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     if not len(fold.test):
         return None, split.feature_scores(solver)
     evaluation, settings = study.evaluation, [tuple(setting.items()) for setting in chosen.settings]
+    scored = list(chosen.scored)
     if chosen.position is not None:
         last = chosen.position + 1
         evaluation = replace(evaluation, n_features=evaluation.n_features[:last])
-        settings = settings[:last]
+        settings, scored = settings[:last], [-1]
     failures: list[EstimatorFailure] = []
-    scores = evaluation.scorer(split.with_test(), settings)(solver, failures)
-    of_score = scores[list(chosen.scored)] if chosen.position is None else scores[-1:]
+    of_score = evaluation.scorer(split.with_test(), settings)(solver, failures)[scored]
     if np.isnan(of_score).any():
         raise StudyError(f"evaluation.estimator fails on {fold.name}: {failures[-1].reason}")
     return float(of_score.mean()), np.empty(0)
@@ -153,7 +153,9 @@ def _search(study: Study) -> dict[str, Chosen]:
         winner, _ = select_winner(records, fold.name, preference, rule)
         trace = winner.folds[fold.name]
         choice = trace.choice(rule)
-        position = None if rule == "mean" or choice is None else choice.position
+        position = None
+        if rule != "mean" and choice is not None:
+            position = choice.position
         chosen[fold.name] = Chosen(winner.params, position, trace.settings, trace.scored_numbers)
     return chosen
 
@@ -402,9 +404,7 @@ def _evaluated(
         metric=result.metric,
         test_mean=observed_mean,
         permuted=tuple(means[1:]),
-        p=permutation_p_value(
-            observed_mean, [np.nan if mean is None else mean for mean in means[1:]]
-        ),
+        p=permutation_p_value(observed_mean, np.array(means[1:], dtype=np.float64)),
         retune=retune,
         seed=seed,
         exchanged=labels.kind,

@@ -223,9 +223,12 @@ def _compute(
                 if node.node not in recorded:
                     recorded.add(node.node)
                     writer.write(journal_line(node))
-            number = {"kind": "piece", "number": ended.argument}
-            end = {"error": ended.error} if ended.error else {"value": ended.value}
-            writer.write({**number, **end, "cpu_seconds": ended.cpu_seconds})
+            piece: dict[str, Any] = {"kind": "piece", "number": ended.argument}
+            if ended.error:
+                piece["error"] = ended.error
+            else:
+                piece["value"] = ended.value
+            writer.write({**piece, "cpu_seconds": ended.cpu_seconds})
             course.count(failed=bool(ended.error))
 
 

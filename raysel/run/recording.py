@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,13 @@ def study_record(
 ) -> StudyRecord:
     """Return the record of a study, with which its journal, and each resume, begins."""
     config, data = study.config, study.dataset
+    data_remarks: Sequence[str]
+    data_notes: Sequence[str]
+    if before is None:
+        data_remarks = [*study.data_remarks.questioning, *study.scale_remarks]
+        data_notes = study.data_remarks.others
+    else:
+        data_remarks, data_notes = before.data_remarks, before.data_notes
     return StudyRecord(
         id=id_,
         name=config.name,
@@ -65,14 +72,10 @@ def study_record(
         constant=np.flatnonzero(data.constant).tolist(),
         untrusted=list(study.findings.untrusted),
         classes=[str(name) for name in data.classes],
-        data_remarks=before.data_remarks if before else _questioning_remarks(study),
-        data_notes=before.data_notes if before else study.data_remarks.others,
+        data_remarks=data_remarks,
+        data_notes=data_notes,
         data_files=_data_files(config.dataset),
     )
-
-
-def _questioning_remarks(study: Study) -> list[str]:
-    return [*study.data_remarks.questioning, *study.scale_remarks]
 
 
 def code_versions(study: Study) -> dict[str, str]:
@@ -156,7 +159,9 @@ def started_uri(config: StudyConfig, named_before: str | None, before: str) -> s
     """
     named = config.tracking.uri
     is_set = named is None and bool(os.environ.get("MLFLOW_TRACKING_URI"))
-    return mlflow_uri(config) if named != named_before or is_set else before
+    if named != named_before or is_set:
+        return mlflow_uri(config)
+    return before
 
 
 def end_record(

@@ -206,12 +206,15 @@ def _unit(study: Study) -> str:
     """What halves keep whole."""
     if study.kept_whole is None:
         return "samples"
-    return "groups" if study.block_numbers is None else "blocks"
+    if study.block_numbers is None:
+        return "groups"
+    return "blocks"
 
 
 def _work(finished: FinishedStudy, top: int) -> Work:
-    n_features = finished.study.dataset.n_features
-    kept = _KEPT if top <= _KEPT < n_features else n_features
+    kept = finished.study.dataset.n_features
+    if top <= _KEPT:
+        kept = min(kept, _KEPT)
     params = finished.winner.params
     return Work(
         finished.result.path / FOLDER,

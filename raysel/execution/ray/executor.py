@@ -22,6 +22,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from raysel.core.credentials import hidden_variables
 from raysel.core.errors import RayStartError, StudyError
 from raysel.core.machine import RunningTimer
+from raysel.core.printing import by_number
 from raysel.data.table_rows import TableRows
 from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord
@@ -158,10 +159,11 @@ class RayExecutor(Executor):
             self._log.message(text)
 
     def _kept(self) -> str:
-        n = len(self._plan.records) if self._plan else 0
-        ended = "trial had ended and is" if n == 1 else "trials had ended and are"
-        place = f" in {self._log.folder}" if self._log else ""
-        return f"{n} {ended} kept{place}"
+        if self._plan is None or self._log is None:
+            return "0 trials had ended and are kept"
+        n = len(self._plan.records)
+        ended = by_number(n, "trial had ended and is", "trials had ended and are")
+        return f"{n} {ended} kept in {self._log.folder}"
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
         """Run the remaining trials of a plan as trials of Ray Tune."""
@@ -243,7 +245,9 @@ class RayExecutor(Executor):
                     tuner.fit()
             except (TuneError, RayError, RuntimeError) as error:
                 # Tune raises a RuntimeError from an error of Ray that it does not know.
-                cause = error if isinstance(error, TuneError | RayError) else error.__cause__
+                cause: BaseException | None = error
+                if not isinstance(error, TuneError | RayError):
+                    cause = error.__cause__
                 if isinstance(cause, OutOfMemoryError) and running.give_back(cause):
                     return False  # the frames of Tune with its actors end with the error
                 if not isinstance(cause, TuneError | RayError):
@@ -370,10 +374,10 @@ class RayExecutor(Executor):
             if error is None:
                 yield value
             else:  # the worker process died
-                after = "" if limit is None else f" (one that takes over {limit:g} s is ended)"
-                yield TaskEnd(
-                    arguments[n], error=f"{type(error).__name__}{after}: {last_line(error)}"
-                )
+                name = type(error).__name__
+                if limit is not None:
+                    name += f" (one that takes over {limit:g} s is ended)"
+                yield TaskEnd(arguments[n], error=f"{name}: {last_line(error)}")
 
     def mixed_nodes(self) -> Sequence[NodeRecord]:
         """Return the nodes that were allowed to compute with other versions than this process."""

@@ -199,8 +199,9 @@ def refusal(address: str, output: str) -> str:
             f" --address={address}"
         )
     refused = f"address {address}: the Ray cluster cannot be joined"
-    last = output.strip().rpartition("\n")[2]
-    return f"{refused}: {last}." if last else f"{refused}, as it does not answer."
+    if last := output.strip().rpartition("\n")[2]:
+        return f"{refused}: {last}."
+    return f"{refused}, as it does not answer."
 
 
 class HeadWatch:

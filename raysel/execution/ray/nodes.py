@@ -14,6 +14,7 @@ from ray.util.placement_group import PlacementGroup
 
 from raysel.config.values import n_trials_at_once
 from raysel.core.errors import ConfigError
+from raysel.core.printing import by_number
 
 #: Seconds between two looks at the requests.
 _PERIOD = 1.0
@@ -101,7 +102,9 @@ class Node:
 
 
 def _amount(name: str, number: float) -> str:
-    return f"{number / 2**30:.1f} GiB" if name == "memory" else f"{number:g}"
+    if name == "memory":
+        return f"{number / 2**30:.1f} GiB"
+    return f"{number:g}"
 
 
 class Cluster:
@@ -140,7 +143,9 @@ class Cluster:
 
     def _allowed(self, n: int) -> int:
         """Return as many of n trials as may run at once."""
-        return n if self.most is None else min(n, self.most)
+        if self.most is None:
+            return n
+        return min(n, self.most)
 
     def places(self, node: Node) -> int:
         """Return how many trials or tasks a node can run at once."""
@@ -208,7 +213,7 @@ class Cluster:
         gone = [node for id_, node in before.items() if id_ not in self._nodes]
         self.lost |= {node.id: node for node in gone}
         slots = sum(map(self.places, self._nodes.values()))
-        now_there = "1 slot now" if slots == 1 else f"{slots} slots now"
+        now_there = by_number(slots, "1 slot now", f"{slots} slots now")
         for node in gone:
             again = _run_again(list(self._running.pop(node.id, {}).values()))
             self._say(f"node {node.address} left the cluster{again}: {now_there}")
@@ -221,8 +226,8 @@ def _run_again(kinds: Sequence[str]) -> str:
     """Say that trials or tasks of a lost node run again; empty if none ran there."""
     if not kinds:
         return ""
-    runs = " runs" if len(kinds) == 1 else "s run"
-    return f"; its {len(kinds)} running {kinds[0]}{runs} again"
+    run = by_number(len(kinds), f"{kinds[0]} runs", f"{kinds[0]}s run")
+    return f"; its {len(kinds)} running {run} again"
 
 
 def _alive_nodes() -> list[Node]:

@@ -78,8 +78,10 @@ class RunningBatches:
         for part, text in zip(parts, records, strict=False):
             self._begin(part)
             whole = self._batches.join(part, instance_of(self._plan.record_class, json.loads(text)))
-            if whole is not None:
-                self._report(self._recorder.stop if stopped else self._recorder.keep, whole)
+            if whole is not None and stopped:
+                self._report(self._recorder.stop, whole)
+            elif whole is not None:
+                self._report(self._recorder.keep, whole)
 
     def fail(self, name: str, error: object) -> None:
         """Let the parts of a batch that was lost run again, or record the trial that is at fault.

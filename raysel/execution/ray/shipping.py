@@ -169,7 +169,9 @@ def job_runtime_env() -> dict[str, Any]:
         given = json.loads(os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR") or "{}").get("runtime_env")
     except (ValueError, AttributeError):
         return {}
-    return given if isinstance(given, dict) else {}
+    if not isinstance(given, dict):
+        return {}
+    return given
 
 
 def _names_used(studies: Sequence[Study]) -> set[str]:
@@ -232,7 +234,9 @@ def _source(name: str) -> Path | None:
         )
     if places:
         return Path(places[0])
-    return Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
+    if spec.origin and spec.origin.endswith(".py"):
+        return Path(spec.origin)
+    return None
 
 
 def _is_installed(source: Path) -> bool:

@@ -84,7 +84,9 @@ def node_in(error: object) -> str:
 def find_storage_error(error: object) -> StorageError | None:
     """Return the error of data, disk or store for which a worker gave up; else None."""
     raised = getattr(error, "cause", None) or error
-    return storage_error(raised) if isinstance(raised, Exception) else None
+    if not isinstance(raised, Exception):
+        return None
+    return storage_error(raised)
 
 
 def task_options(needs: Mapping[str, float]) -> dict[str, Any]:
@@ -155,8 +157,10 @@ class NodeTasks:
         shares = {}
         for node in self._cluster.nodes:
             n, places = taken.count(node.id), self._cluster.places(node)
-            ahead = 2 if self._cluster.most is None and not self._cluster.limited(node) else 1
-            if n < ahead * places:
+            limit = places
+            if self._cluster.most is None and not self._cluster.limited(node):
+                limit = 2 * places  # one waits for each place
+            if n < limit:
                 shares[node.id] = n / places
         return min(shares, key=lambda id_: shares[id_], default=None)
 

@@ -117,7 +117,8 @@ def other_versions(error: object) -> StudyError | None:
     line = next((line for line in str(error).splitlines() if _MARK in line), None)
     if line is None:
         return None
-    text = line[line.index("the node ") :] if "the node " in line else line
+    before, found, behind = line.partition("the node ")
+    text = f"{found}{behind}" or before
     return MixedVersionsError(f"{text} Remove the node, and resume the study.")
 
 
