@@ -106,7 +106,9 @@ class StudyDirectory:
 
     def fold_model(self, fold: str) -> Path:
         """Return the path of the fitted pipeline of a fold's winner; `model` for the final fold."""
-        return self.model if fold == FINAL else self.folds / f"{fold}.skops"
+        if fold == FINAL:
+            return self.model
+        return self.folds / f"{fold}.skops"
 
     def member(self, folder: str) -> StudyDirectory:
         """Return the directory of the study of a member."""
@@ -125,7 +127,8 @@ class StudyDirectory:
         lock = directory.open(needed_bytes)
         files = [directory.config, directory.plan, directory.journal, directory.members]
         files += [directory.model, directory.ranking]
-        files += [directory.data] if data else []
+        if data:
+            files.append(directory.data)
         if any(file.exists() for file in files) and not directory.incomplete.exists():
             lock.close()
             what = "a study, or files of the same names"
@@ -177,10 +180,11 @@ class StudyDirectory:
 
 
 def _unwritable(path: Path, error: OSError) -> DirectoryError:
-    room = f" ({error.strerror})" if error.errno == errno.ENOSPC else ""
+    reason = os.strerror(error.errno or 0)
+    if error.errno == errno.ENOSPC:
+        reason += f" ({error.strerror})"  # says how much is needed
     return DirectoryError(
-        f"nothing can be written to {path}: {os.strerror(error.errno or 0)}{room}. Choose another"
-        " output directory."
+        f"nothing can be written to {path}: {reason}. Choose another output directory."
     )
 
 

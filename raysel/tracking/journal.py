@@ -95,7 +95,7 @@ class LineWriter:
             start = max(0, end - 2**16)
             self._file.seek(start)
             position = self._file.read(end - start).rfind(b"\n")
-            end = start if position < 0 else start + position + 1
+            end = start + position + 1
             if position >= 0:
                 break
         if end < size:
@@ -251,7 +251,9 @@ def last_study(journal: Path) -> StudyRecord:
 def last_end(journal: Path) -> EndRecord | None:
     """Read the last record of an end from a journal."""
     record = _last(journal, END_LINE)
-    return record if isinstance(record, EndRecord) else None
+    if not isinstance(record, EndRecord):
+        return None
+    return record
 
 
 def _last(journal: Path, kind: re.Pattern[bytes]) -> Record | None:
@@ -261,4 +263,6 @@ def _last(journal: Path, kind: re.Pattern[bytes]) -> Record | None:
         for i, line in enumerate(journal_lines(file, journal), start=1):
             if kind.match(line):
                 number, last = i, line
-    return RecordReader(journal).read(parse_line(last, journal, number), number) if last else None
+    if not last:
+        return None
+    return RecordReader(journal).read(parse_line(last, journal, number), number)

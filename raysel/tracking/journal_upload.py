@@ -87,13 +87,17 @@ def waiting_words(states: Iterable[Mapping[str, Any]]) -> str:
     n = sum(state["logged"] for state in states)
     error = next((state["error"] for state in states if state["error"]), "")
     waiting = f"still waiting for {named_place(states)}, which has {n} records so far"
-    return f"{waiting}: {error}" if error else waiting
+    if error:
+        waiting += f": {error}"
+    return waiting
 
 
 def named_place(states: Iterable[Mapping[str, Any]]) -> str:
     """Return where uploads go to, as far as it is known."""
-    place = next((state["place"] for state in states if state.get("place")), "")
-    return f"MLflow at {place}" if place else "MLflow"
+    for state in states:
+        if state.get("place"):
+            return f"MLflow at {state['place']}"
+    return "MLflow"
 
 
 class _GivenUpError(Exception):
@@ -179,7 +183,9 @@ def upload_study(
 
 
 def _renamed(study: StudyRecord, names: Names) -> StudyRecord:
-    experiment = (names["experiment"] or study.name) if "experiment" in names else study.experiment
+    experiment = study.experiment
+    if "experiment" in names:
+        experiment = names["experiment"] or study.name
     tracking = {**study.config.get("tracking", {}), **names}
     return replace(study, experiment=experiment, config={**study.config, "tracking": tracking})
 
@@ -235,7 +241,9 @@ def upload_comparison(
                 for name, state in _states(directory).items()
                 if name in damage or not state["complete"]
             ]
-            told = f"not complete: {'; '.join(failed)}" if failed else ""
+            told = ""
+            if failed:
+                told = f"not complete: {'; '.join(failed)}"
             upload.show(logged=1, error=told, complete=not failed)
         return not failed
     return False

@@ -101,8 +101,9 @@ def _patience(path: Path, owner: OwnerRecord | None) -> float:
 
     One in a container that was started again has the name of another machine.
     """
-    silent = owner is not None and _silence(path) > 3 * HEARTBEAT_SECONDS
-    return _PATIENCE_SECONDS + (LEASE_SECONDS if silent else 0)
+    if owner is not None and _silence(path) > 3 * HEARTBEAT_SECONDS:
+        return _PATIENCE_SECONDS + LEASE_SECONDS
+    return _PATIENCE_SECONDS
 
 
 def _silence(path: Path) -> float:

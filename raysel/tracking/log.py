@@ -135,7 +135,9 @@ class Progress:
         least = 1 / max(1, *self._slots[-_WINDOW:])
         last = self._ended[-_WINDOW:]
         work = sum(seconds for _, seconds, _ in last[1:])
-        return max(least, (last[-1][0] - last[0][0]) / work) if work > 0 else least
+        if work <= 0:
+            return least
+        return max(least, (last[-1][0] - last[0][0]) / work)
 
 
 class _Typical:
@@ -207,10 +209,12 @@ class StudyLog:
     ) -> None:
         """Write records to a journal, or append them to a list for a study in memory."""
         self._journal, self._progress = journal, progress
-        lock = journal.lock if isinstance(journal, Journal) else None
-        self._progress_file = None if progress_file is None else LockedFile(progress_file, lock)
         self._listeners = listeners
-        self.folder = None if progress_file is None else progress_file.parent
+        self._progress_file: LockedFile | None = None
+        self.folder: Path | None = None
+        if progress_file is not None:
+            self._progress_file = LockedFile(progress_file, getattr(journal, "lock", None))
+            self.folder = progress_file.parent
         self._stack = ExitStack()
         self._is_written, self._written = False, 0.0
 

@@ -183,7 +183,7 @@ class Client:
     def link_dataset(self, run_id: str, dataset: DatasetEntry) -> None:
         """Link a run to the data set that its model is trained on; a run is linked once."""
         inputs = self._client.get_run(run_id).inputs
-        linked = inputs.dataset_inputs if inputs else []
+        linked = getattr(inputs, "dataset_inputs", ())  # None where there is none
         if any(each.dataset.digest == dataset.digest for each in linked):
             return
         name, digest, *described = dataset
@@ -222,7 +222,7 @@ class Client:
     def link_model(self, run_id: str, model_id: str) -> None:
         """Link a run to the logged model that it made; a run is linked once."""
         outputs = self._client.get_run(run_id).outputs
-        linked = outputs.model_outputs if outputs else []
+        linked = getattr(outputs, "model_outputs", ())  # None where there is none
         if model_id not in [each.model_id for each in linked]:
             self._client.log_outputs(run_id, [LoggedModelOutput(model_id, 0)])
 

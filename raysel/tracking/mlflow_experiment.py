@@ -140,7 +140,9 @@ def _near(name: str) -> str:
 
 def _readable(value: float) -> float:
     """Round to four digits, because MLflow's tables show all; the journal has the exact value."""
-    return value if float(value).is_integer() else float(f"{value:.4g}")
+    if float(value).is_integer():
+        return value
+    return float(f"{value:.4g}")
 
 
 def logged_param(value: Any) -> str:

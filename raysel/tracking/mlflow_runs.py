@@ -122,11 +122,12 @@ class StudyRuns:
             tag, parent = stored.tags.get("raysel.status", ""), stored.tags.get(PARENT)
             run = _Run(stored.id, stored.status, tag, parent)
             other = self._runs.get(key)
-            if other:  # created twice because a response was lost; keep the one that has ended
-                duplicate = run if other.has_ended else other
-                self._client.delete_run(duplicate.id)
-                if duplicate is run:
-                    continue
+            # Created twice because a response was lost; the one that has ended is kept.
+            if other and other.has_ended:
+                self._client.delete_run(run.id)
+                continue
+            if other:
+                self._client.delete_run(other.id)
             self._runs[key] = run
 
     def _hang_below_study(self) -> None:

@@ -270,7 +270,9 @@ def schema_version() -> str | None:
     None where the migrations are not written as expected.
     """
     last = _migrations("revision") - _migrations("down_revision")
-    return min(last) if len(last) == 1 else None
+    if len(last) != 1:
+        return None
+    return min(last)
 
 
 def _is_later(version: str) -> bool:
@@ -341,7 +343,7 @@ def _status_sentence(status: str, text: str) -> str:
     if status.startswith("5"):
         return f"{status}, an error of the server; its log says more"
     body = text.partition("Response body: ")[2]
-    return f"{status}{': ' if body else ''}{_one_line(without_credentials(body))}"
+    return ": ".join(filter(None, [status, _one_line(without_credentials(body))]))
 
 
 def _one_line(text: str) -> str:

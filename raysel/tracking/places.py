@@ -82,7 +82,9 @@ def absolute_uri(uri: str) -> str:
             f"{', '.join(known)}, e.g. sqlite:///mlflow.db"
         )
     store = store_file(uri)
-    return with_store_file(uri, result_path(store).absolute()) if store else uri
+    if not store:
+        return uri
+    return with_store_file(uri, result_path(store).absolute())
 
 
 def check_store(uri: str) -> None:
@@ -105,10 +107,12 @@ def check_store(uri: str) -> None:
         if path.exists():
             path.open("r+b").close()
     except OSError as error:
-        where = "" if folder == path.absolute().parent else f" below {folder}"
+        store = f"MLflow's store {path} cannot be written"
+        if folder != path.absolute().parent:
+            store += f" below {folder}"
         raise ConfigError(
-            f"MLflow's store {path} cannot be written{where}: {error.strerror}; set tracking.uri or"
-            " MLFLOW_TRACKING_URI to a place that can, or start the command in another directory."
+            f"{store}: {error.strerror}; set tracking.uri or MLFLOW_TRACKING_URI to a place that"
+            " can, or start the command in another directory."
         ) from error
     if problem := other_version(path):
         raise ConfigError(
@@ -328,4 +332,6 @@ def _place(uri: str) -> str:
     )
     host = parts.netloc.rpartition("@")[2].lower()
     place = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
-    return "".join((f"{place}?{query}" if query else place).split())
+    if query:
+        place += f"?{query}"
+    return "".join(place.split())

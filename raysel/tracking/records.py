@@ -364,7 +364,11 @@ def _check_inner(fits: Iterable[InnerTrace], n: int, *, complete: bool) -> None:
 def _check_outputs(record: RefitRecord, n_classes: int) -> None:
     outputs = TestOutputs.from_json(record.outputs)
     n, n_labels = outputs.truth.shape
-    codes = 2 if n_labels > 1 else n_classes
+    codes = n_columns = n_classes
+    if n_labels > 1:
+        codes = 2
+    elif n_classes == 2:
+        n_columns = 1
     _check(
         n <= record.n_test and n_labels in (1, n_classes), "'outputs' is of other samples or labels"
     )
@@ -373,7 +377,6 @@ def _check_outputs(record: RefitRecord, n_classes: int) -> None:
         "'outputs' is of other classes",
     )
     widths = {values.shape[1] for values in outputs.values.values()}
-    n_columns = 1 if n_classes == 2 and n_labels == 1 else n_classes
     _check(widths <= {n_columns}, "'outputs' has other columns")
 
 

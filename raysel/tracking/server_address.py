@@ -71,7 +71,10 @@ def unreachable(uri: str) -> str:
 
 def uri_scheme(uri: str) -> str:
     """Return the scheme of a URI without its driver, as of postgresql+psycopg2://; else empty."""
-    return uri.lower().partition("://")[0].partition("+")[0] if "://" in uri else ""
+    scheme, separator, _ = uri.lower().partition("://")
+    if not separator:
+        return ""
+    return scheme.partition("+")[0]
 
 
 def _address(uri: str) -> tuple[str, int]:

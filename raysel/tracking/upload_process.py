@@ -190,7 +190,9 @@ def _waiting_limit(states: Iterable[Mapping[str, Any]], patience: float) -> floa
     failed = [state for state in states if state["error"]]
     if any(state.get("locked") for state in failed):
         return LOCKED_SECONDS
-    return min(patience, 5.0) if failed else patience
+    if failed:
+        return min(patience, 5.0)
+    return patience
 
 
 def main() -> int:
@@ -205,7 +207,9 @@ def main() -> int:
     arguments = parser.parse_args()
     from_pipe(sys.stdin.readline())
     directory = StudyDirectory(arguments.directory)
-    if not directory.members.exists():
-        return 0 if upload_study(directory, arguments.driver) else 1
-    folders = (line.rstrip("\n") for line in sys.stdin)
-    return 0 if upload_comparison(directory, folders, arguments.driver) else 1
+    if directory.members.exists():
+        folders = (line.rstrip("\n") for line in sys.stdin)
+        complete = upload_comparison(directory, folders, arguments.driver)
+    else:
+        complete = upload_study(directory, arguments.driver)
+    return int(not complete)
