@@ -156,7 +156,7 @@ class NestedPlan:
             folds += [nested(f"{prefix}outer{i}", repeat, i, *pair) for i, pair in enumerate(pairs)]
         if final:
             index = outer if isinstance(outer, int) else len(folds)
-            folds.append(nested(FINAL, 0, index, everything, everything[:0]))
+            folds.append(nested(FINAL, 0, index=index, train=everything, test=everything[:0]))
         return cls(len(y), tuple(folds))
 
     @property

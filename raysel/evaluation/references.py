@@ -131,7 +131,7 @@ def _score_beside_native(
     """Score all features beside a method's own predictions; several tasks without inner folds."""
     plain, parts = _reference_of_native(evaluation, outer.target), _by_task(outer)
     if len(parts) == 1:
-        _score_rankings(outer, inner, plain, result, [ALL_FEATURES])
+        _score_rankings(outer, inner, evaluation=plain, result=result, rankings=[ALL_FEATURES])
         return
     result.scores[ALL_FEATURES] = _scored(
         lambda: [_ranked(ALL_FEATURES, part, plain)[0] for part in parts]

@@ -83,7 +83,9 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
         over_samples=not name_draws(each.name for each in study.plan.outer),
     )
     solver = study.solver(winner.params, split.random_state)
-    return refit_winner(split, winner, solver, settings, study.inner_splits(fold))
+    return refit_winner(
+        split, winner, solver=solver, settings=settings, inner=study.inner_splits(fold)
+    )
 
 
 def run_task(study: Study, function: Callable[[Study, Any], Any], argument: Any) -> TaskEnd:

@@ -265,9 +265,9 @@ class FoldPlan(ConfigurationPlan):
             fold.name: FoldSearch(
                 study.config,
                 fold,
-                study.configurations,
-                study.halving(),
-                [record for record in self.records if record.fold == fold.name],
+                configurations=study.configurations,
+                halving=study.halving(),
+                done=[record for record in self.records if record.fold == fold.name],
             )
             for fold in study.plan.folds
         }

@@ -250,7 +250,7 @@ class PathTrial(Trial):
             objective = [float(value) for value in solver.objective_path_]
             # Only the last objective and its scores: a solution proved by a certificate has no
             # iterations.
-            fit = InnerTrace(objective[-1:], [], source, converged, gap)
+            fit = InnerTrace(objective[-1:], [], source=source, converged=converged, gap=gap)
             for score in scorers:
                 fit.add_scores(score, solver)
             self.record.fits[self._configurations[position].id] = fit

@@ -112,7 +112,7 @@ def run_study(
     A study of arrays, ``run_study(config, X=X, y=y)``, needs no ``dataset`` in its configuration; a
     built-in one is run on them by ``run_study("digits-smr", X=images, y=y)``.
     """
-    own = OwnData(X, y, label, groups, data)
+    own = OwnData(X, y, label=label, groups=groups, data=data)
     options = RunOptions.of(address, allow_mixed_versions, progress)
     planned = OneStudy.prepare(config, overrides, own=own)
     return _run(planned, output, options)
@@ -167,7 +167,7 @@ def resume_study(
     >>> study = resume_study(study.path, overrides=more)  # doctest: +SKIP
     """
     options = RunOptions.of(address, allow_mixed_versions, progress)
-    return _resume(OneStudy, path, config, overrides, options)
+    return _resume(OneStudy, path, config=config, overrides=overrides, options=options)
 
 
 def open_study(path: str | Path, *, trust: bool = False) -> StudyResult:
@@ -300,7 +300,7 @@ def run_comparison(
     >>> comparison = run_comparison("digits-compare", {"cv.outer": 5})  # doctest: +SKIP
     >>> comparison.table()[["member", "test_accuracy", "difference"]]  # doctest: +SKIP
     """
-    own = OwnData(X, y, label, groups, data)
+    own = OwnData(X, y, label=label, groups=groups, data=data)
     options = RunOptions.of(address, allow_mixed_versions, progress)
     planned = Comparison.prepare(config, overrides, own=own)
     return _run(planned, output, options)
@@ -352,7 +352,7 @@ def resume_comparison(
     >>> resume_comparison("raysel-studies/digits-compare-20261122")  # doctest: +SKIP
     """
     options = RunOptions.of(address, allow_mixed_versions, progress)
-    return _resume(Comparison, path, config, overrides, options)
+    return _resume(Comparison, path, config=config, overrides=overrides, options=options)
 
 
 def prepare_study(
@@ -368,7 +368,7 @@ def prepare_study(
     tracked: bool = True,
 ) -> Study:
     """Load a study's data, draw its folds, list its configurations, and check all."""
-    own = OwnData(X, y, label, groups, data)
+    own = OwnData(X, y, label=label, groups=groups, data=data)
     return OneStudy.prepare(config, overrides, own=own, resumed=resumed, tracked=tracked).first
 
 
@@ -384,7 +384,7 @@ def prepare_comparison(
     resumed: StudyDirectory | None = None,
 ) -> Comparison:
     """Load a comparison's data, draw its folds, and check every member."""
-    own = OwnData(X, y, label, groups, data)
+    own = OwnData(X, y, label=label, groups=groups, data=data)
     return Comparison.prepare(config, overrides, own=own, resumed=resumed)
 
 

@@ -163,8 +163,10 @@ def run(
     record = study_record(study, id_=uuid.uuid4().hex, uri=uri, started=now())
     note_data(study.config)
     note_store(study.config, record.uri, record.id)
-    with lock, _new_journal(study, directory, record, own, lock) as journal:
-        course = _StudyCourse(study, directory, executor, None, record, keep_models)
+    with lock, _new_journal(study, directory, record=record, own=own, lock=lock) as journal:
+        course = _StudyCourse(
+            study, directory, executor=executor, stored=None, record=record, keep_models=keep_models
+        )
         return course.run(journal, listeners, start_upload, show)
 
 
@@ -191,9 +193,9 @@ def resume(
         write_config(directory, study.config)
         with Journal(directory.journal, lock) as journal:
             journal.append(record)
-            return _StudyCourse(study, directory, executor, stored, record).run(
-                journal, listeners, start_upload, show
-            )
+            return _StudyCourse(
+                study, directory, executor=executor, stored=stored, record=record
+            ).run(journal, listeners, start_upload, show)
 
 
 @contextmanager
@@ -443,7 +445,7 @@ def _new_journal(
     lock: FileLock | None = None,
 ) -> Journal:
     """Write the first files of a study and return its journal with its first record."""
-    with first_files(directory, study.config, study.plan, own, directory.journal):
+    with first_files(directory, study.config, plan=study.plan, own=own, last=directory.journal):
         journal = Journal(directory.journal, lock)
         journal.append(record)
     return journal

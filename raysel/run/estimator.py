@@ -254,7 +254,14 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         on_ray = self.executor == "ray"
         executor = make_executor(study) if on_ray else make_local_executor(study, self.n_jobs)
         with working_folder(output_directory(study.config, self.path), options, new=True) as folder:
-            return run(study, folder, executor, options.listeners, upload, keep_models=True)
+            return run(
+                study,
+                folder,
+                executor=executor,
+                listeners=options.listeners,
+                start_upload=upload,
+                keep_models=True,
+            )
 
     def _keep(self, study: Study, result: StudyResult, y: LabelArray) -> None:
         """Set the fitted attributes."""
@@ -523,7 +530,11 @@ def make_study(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLi
             search.estimator,
             search.space,
             make_dataset(
-                search.estimator, features, labels, groups, getattr(search, "feature_names_in_", ())
+                search.estimator,
+                features,
+                y=labels,
+                groups=groups,
+                names=getattr(search, "feature_names_in_", ()),
             ),
             outer=checked_folds("outer", search.outer),
             inner=checked_folds("inner", search.inner),

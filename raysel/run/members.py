@@ -145,7 +145,7 @@ class Comparison(Planned[ComparisonConfig, ComparisonResult]):
         placed.note_store(record)
         with create(path, placed.folders.values(), own) as lock:
             with course.first_files(
-                directory, placed.config, placed.first.plan, own, directory.members
+                directory, placed.config, plan=placed.first.plan, own=own, last=directory.members
             ):
                 record.write(directory, lock)
             return _ComparisonCourse(placed, directory, lock, options).run(record)
@@ -291,9 +291,21 @@ class _ComparisonCourse:
             if not self.without_ray:
                 executor = make_executor(study, self.options)
             if stored is None:
-                result = course.run(study, member.path, executor, self.options.listeners, follow)
+                result = course.run(
+                    study,
+                    member.path,
+                    executor=executor,
+                    listeners=self.options.listeners,
+                    start_upload=follow,
+                )
             else:
-                result = course.resume(study, member, executor, self.options.listeners, follow)
+                result = course.resume(
+                    study,
+                    member,
+                    executor=executor,
+                    listeners=self.options.listeners,
+                    start_upload=follow,
+                )
             score = f"{result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"
             tell(f"{head}: test {result.metric} {score}")
         except (HeadLostError, StorageError):  # lost to all members

@@ -319,7 +319,9 @@ def permutation_test(
         work = _work(finished, retune, int(seed))
         # Number 0 has the true labels: it tells whether the study's figure can be computed again.
         pieces = run_pieces(finished, work, range(int(permutations) + 1))
-        test = _evaluated(finished, pieces, labels, retune, int(seed), int(permutations))
+        test = _evaluated(
+            finished, pieces, labels=labels, retune=retune, seed=int(seed), n=int(permutations)
+        )
         test.write(
             work.folder.parent,
             identity(finished.result.refits, finished.result.stored.study.data_hash),
@@ -361,10 +363,10 @@ def _work(finished: FinishedStudy, retune: bool, seed: int) -> Work:
     return Work(
         result.path / FOLDER / folder,
         partial(permuted_scores, seed=seed, chosen=chosen, ranks=ranks),
-        (permuted_scores, LabelPermutations),
-        settings,
-        "permutations",
-        n_limits,
+        code=(permuted_scores, LabelPermutations),
+        settings=settings,
+        unit="permutations",
+        n_limits=n_limits,
     )
 
 

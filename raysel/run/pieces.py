@@ -102,7 +102,7 @@ def finished_study(
             record = resumed_record(study, result.stored.study)
             result.stored.check_finished(study, record)
             check_resources(study, options.address)
-            yield FinishedStudy(result, study, record, options, lock)
+            yield FinishedStudy(result, study, record=record, options=options, lock=lock)
 
 
 def _with_executor(

@@ -177,7 +177,7 @@ def end_record(
     figures = result.facts.end_to_json() | told(result.facts)
     if before is not None and _is_same(figures, before.result):
         ended = before.ended  # else MLflow would have each figure twice, at two times
-    return EndRecord(status, started, ended, figures, markdown(result.facts))
+    return EndRecord(status, started, ended=ended, result=figures, summary=markdown(result.facts))
 
 
 def _is_same(figures: Mapping[str, Any], before: Mapping[str, Any]) -> bool:

@@ -174,7 +174,9 @@ def stability_selection(
         check_halves(finished.study.dataset.y, finished.study.kept_whole)
         pieces = run_pieces(finished, _work(finished, n_best), range(subsamples))
         identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
-        selection = count_selections(pieces, n_best, subsamples, constant, identity)
+        selection = count_selections(
+            pieces, n_best, subsamples=subsamples, constant=constant, identity=identity
+        )
         selection = replace(selection, unit=_unit(finished.study), n_of_model=n_of_model).at(
             threshold
         )
@@ -219,9 +221,9 @@ def _work(finished: FinishedStudy, top: int) -> Work:
     return Work(
         finished.result.path / FOLDER,
         partial(rank_on_half, params, kept),
-        (rank_on_half, draw_halves),
-        {f"best features kept of each half (all for a top above {_KEPT})": kept},
-        "halves",
+        code=(rank_on_half, draw_halves),
+        settings={f"best features kept of each half (all for a top above {_KEPT})": kept},
+        unit="halves",
     )
 
 

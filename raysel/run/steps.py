@@ -54,7 +54,9 @@ def noise_record(study: Study) -> NoiseRecord:
     seeds = (derived_seed(study.config.seed, "noise", number) for number in range(PERMUTATIONS))
     labels = [data.y[permutations.draw(np.random.default_rng(seed))] for seed in seeds]
     training_sets = [fold.train for fold in study.plan.outer]
-    values = noise_stability(data.X, labels, training_sets, study.preparation(), data.y)
+    values = noise_stability(
+        data.X, labels, training_sets=training_sets, preparation=study.preparation(), y=data.y
+    )
     curves = [values.mean(axis=0), values.min(axis=0), values.max(axis=0)]
     plain = [[None if np.isnan(v) else round(v, 6) for v in curve.tolist()] for curve in curves]
     return NoiseRecord(PERMUTATIONS, permutations.kind, *plain)

@@ -299,7 +299,11 @@ class Study:
         if self.config.solver.importance and ranked:
             loss = self.config.evaluation.metric
         return build_solver(
-            self.config.solver.name, self.dataset.layout, params, random_state, loss
+            self.config.solver.name,
+            self.dataset.layout,
+            params=params,
+            random_state=random_state,
+            importance=loss,
         )
 
     def trial_solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:

@@ -58,7 +58,9 @@ def build_preparation(config: StudyConfig, dataset: Dataset) -> Preparation | No
             if name in dataset.categories
         }
         plain = [name.removeprefix(start) for name in names]
-        made[task] = make_preparation(section.prepare, plain, layout, texts, section.confounds)
+        made[task] = make_preparation(
+            section.prepare, plain, layout=layout, categories=texts, confounds=section.confounds
+        )
         block = next(
             block for _, part, block in parts_of(dataset.excerpt.X) if part.start == columns.start
         )

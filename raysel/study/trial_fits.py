@@ -180,7 +180,9 @@ def _try_scoring_estimator(
                     failure = failure or raised
                 continue
             for key, name in list_metrics(config):
-                _check_output(fitted, X[:, :n], y, metric(name, key), key, where)
+                _check_output(
+                    fitted, X[:, :n], y=y, measure=metric(name, key), key=key, where=where
+                )
             fitted_estimators.append(fitted)
             break
         else:
@@ -356,7 +358,12 @@ def check_configurations(
             saved=saved,
         )
         fitted_estimators = _try_scoring_estimator(
-            config, dataset, train, scaler, preparation, random_state=random_state
+            config,
+            dataset,
+            train=train,
+            scaler=scaler,
+            preparation=preparation,
+            random_state=random_state,
         )
     finally:
         np.random.set_state(generator)  # noqa: NPY002

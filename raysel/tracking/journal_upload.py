@@ -232,7 +232,9 @@ def upload_comparison(
                 try:
                     if driver is None:
                         _check_journal(member)
-                    upload.show(logged=upload_study(member, driver, store, run.id, used))
+                    upload.show(
+                        logged=upload_study(member, driver, uri=store, parent=run.id, names=used)
+                    )
                 except (RayselError, OSError) as error:  # of one member; the others are uploaded
                     damage[folder] = str(error)
             upload.attempt(target, partial(run.end, comparison_view(directory)))
@@ -272,7 +274,7 @@ def replay(
     with _telling([*members, directory], say):
         if directory.members.exists():
             folders = [member.path.name for member in members]
-            upload_comparison(directory, folders, None, uri, names)
+            upload_comparison(directory, folders, driver=None, uri=uri, names=names)
         else:
             upload_study(directory, None, uri, names=names)
     return tracking_status(directory)

@@ -192,9 +192,9 @@ class RayExecutor(Executor):
             ended = self._tune(
                 trainable,
                 PlanSearcher(batches, self._cluster, limits),
-                PlanScheduler(plan, running),
-                StudyStopper(limits),
-                running,
+                scheduler=PlanScheduler(plan, running),
+                stopper=StudyStopper(limits),
+                running=running,
             )
         self._cluster.want(0)
         self._tasks.clear()  # the prepared folds may leave the object store

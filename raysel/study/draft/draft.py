@@ -130,7 +130,7 @@ def init_study(
     }
     if target is not None:
         _write(target, text)
-    return Draft(study.config, text, findings, tuple(data.doubts), target)
+    return Draft(study.config, text, findings=findings, doubts=tuple(data.doubts), path=target)
 
 
 def _write(target: Path, text: str) -> None:

@@ -152,7 +152,7 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     groups = usable_groups(related, y, doubts)
     if groups is not None:
         del drop[groups]
-    return Roles(label, groups, drop, tuple(doubts), "; ".join(unlabelled))
+    return Roles(label, groups, drop=drop, doubts=tuple(doubts), unlabelled="; ".join(unlabelled))
 
 
 def _refuse_event(table: Any, label: str) -> None:

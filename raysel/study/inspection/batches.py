@@ -50,7 +50,9 @@ def batch_remarks(
             predicted = [_predicted(part, X, dataset.y[rows], column, *fold) for fold in folds]
             true, found = np.concatenate(predicted, axis=1)
             if len(np.unique(true)) > 1:
-                yield _remark(step, str(part.feature_names[column]), true, found, part)
+                yield _remark(
+                    step, str(part.feature_names[column]), true=true, found=found, part=part
+                )
 
 
 def _batches(part: Preparation, X: FloatArray) -> Iterator[tuple[str, int]]:

@@ -141,7 +141,7 @@ def neighbours(samples: FloatArray) -> Neighbours:
     any_two = math.nan
     if m > 1:
         any_two = float((Z.sum(axis=1) ** 2).sum() - m) / (m * (m - 1))
-    return Neighbours(at_lag, pairs, with_next, any_two, n)
+    return Neighbours(at_lag, pairs, with_next=with_next, any_two=any_two, n_samples=n)
 
 
 def partners(samples: FloatArray, n_columns: int = 200) -> float:

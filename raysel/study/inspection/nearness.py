@@ -51,7 +51,7 @@ def nearness(
     sums = np.zeros((1 + _DRAWS, len(_SHARES)))
     n_tests, of_all = 0, 0.0
     for train, test in _folds(len(P), rows, plan, rng):
-        neighbours = _Neighbours.of(P, Z, codes, train, test)
+        neighbours = _Neighbours.of(P, Z, codes=codes, train=train, test=test)
         places = [np.arange(len(train)), *(_permuted(codes[train], rng) for _ in range(_DRAWS))]
         sums += [neighbours.agreeing(permuted) for permuted in places]
         of_all += neighbours.same[:, :N_NEIGHBORS].mean(axis=1).sum()

@@ -216,4 +216,11 @@ def parts(dataset: Dataset) -> Iterator[Part]:
     ):
         n = layout.n_features - layout.n_beside
         names = dataset.feature_names[columns][:n]
-        yield Part(block[:, :n], dataset.y[rows], names, rows, len(layout.grid) > 1, task or None)
+        yield Part(
+            block[:, :n],
+            dataset.y[rows],
+            names=names,
+            rows=rows,
+            image=len(layout.grid) > 1,
+            task=task or None,
+        )

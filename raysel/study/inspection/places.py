@@ -54,7 +54,7 @@ def place_remark(
     if len(kept) < len(part.names):
         X = X[:, kept]
     Z = projected(X, np.arange(n), not part.image, np.random.default_rng(0))
-    looks = nearness(P, Z, part.codes, part.rows, plan)
+    looks = nearness(P, Z, codes=part.codes, rows=part.rows, plan=plan)
     told = [look for look in looks if look.score >= _SCORE and look.loss >= _LOSS]
     if not told:
         return None
