@@ -277,11 +277,6 @@ class FeatureRanking:
         """Mask of the features that each outer fold's winner selects, shape (n_folds, d)."""
         return top_selected(self.fold_ranks, self.fold_n_scored, self.n_selected)
 
-    @property
-    def n_empty_folds(self) -> int:
-        """Number of outer folds whose winner gives no feature a score."""
-        return int((self.fold_n_scored == 0).sum())
-
     @cached_property
     def selection_count(self) -> IntArray:
         """Number of outer folds that select each feature."""

@@ -61,7 +61,6 @@ def test_equals_its_definition(scores, data):
     selected = (folds <= n) & usable
     np.testing.assert_allclose(ranking.selection_frequency, selected.mean(axis=0))
     np.testing.assert_array_equal(ranking.fold_n_scored, usable.sum(axis=1))
-    assert ranking.n_empty_folds == (~usable.any(axis=1)).sum()
     last = np.where(usable, folds, d)
     np.testing.assert_allclose(ranking.consensus_rank, [median(c) for c in last.T.tolist()])
     np.testing.assert_allclose(ranking.rank_sd, [stdev(column) for column in folds.T.tolist()])
@@ -74,7 +73,6 @@ def test_equals_its_definition(scores, data):
 def test_winners_that_select_nothing_have_no_stability(value):
     ranking = make(np.full((4, 6), value), 4)
     assert "no feature is selected" in str(ranking.stability)
-    assert ranking.n_empty_folds == 3
     assert ranking.top().tolist() == []
     assert ranking.ranks.tolist() == [3.5] * 6
     table = ranking.to_table().to_pydict()
