@@ -14,7 +14,6 @@ import numpy as np
 from raysel.config import StudyConfig
 from raysel.config.preparation import dotted_steps
 from raysel.config.schema import DatasetConfig
-from raysel.core.credentials import keep_credentials
 from raysel.core.errors import DataError
 from raysel.core.machine import now
 from raysel.core.storage.location import as_uri
@@ -27,7 +26,13 @@ from raysel.results.export import markdown, told
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
 from raysel.study.identity import versions as versions_of
-from raysel.tracking.places import absolute_uri, check_place, is_same_place, place_now
+from raysel.tracking.places import (
+    absolute_uri,
+    check_place,
+    is_same_place,
+    own_store,
+    place_now,
+)
 from raysel.tracking.records import EndRecord, StudyRecord
 
 #: Keys of a data set and of a task that name files.
@@ -147,8 +152,9 @@ def mlflow_uri(config: StudyConfig) -> str:
     It is ``tracking.uri``, else the environment variable ``MLFLOW_TRACKING_URI``, else
     ``mlflow.db`` in the working directory.
     """
-    named = config.tracking.uri or keep_credentials(os.environ.get("MLFLOW_TRACKING_URI", ""))
-    return absolute_uri(named or "sqlite:///mlflow.db")
+    if config.tracking.uri:
+        return absolute_uri(config.tracking.uri)
+    return own_store()
 
 
 def started_uri(config: StudyConfig, named_before: str | None, before: str) -> str:

@@ -178,7 +178,8 @@ def missing_credentials(uri: str) -> str:
 
 def own_store() -> str:
     """Return the URI of the MLflow store that is used where nothing names one."""
-    return absolute_uri(os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db")
+    named = keep_credentials(os.environ.get("MLFLOW_TRACKING_URI", ""))
+    return absolute_uri(named or "sqlite:///mlflow.db")
 
 
 def check_place(key: str, uri: str, directory: Path) -> None:
