@@ -215,7 +215,7 @@ def check_entries(folder: Path, names: Iterable[str]) -> None:
 Instance = TypeVar("Instance")
 
 
-def instance_of(cls: type[Instance], raw: Any) -> Instance:
+def make_instance(cls: type[Instance], raw: Any) -> Instance:
     """Make an instance of a dataclass from plain data, whose unknown keys are ignored.
 
     A ValueError names the first field that is missing or of another type, or a number that is not

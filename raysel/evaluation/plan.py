@@ -310,7 +310,7 @@ class NestedPlan:
                         " training set."
                     )
             for train, held_out, label in _splits(fold):
-                if fault := _fault(train, held_out, self.n_samples):
+                if fault := _find_fault(train, held_out, self.n_samples):
                     refuse(f"{label}: {fault}")
 
     def check(self, y: LabelArray, groups: LabelArray | None, origin: str) -> None:
@@ -326,7 +326,7 @@ class NestedPlan:
         self.check_splits(origin)
         for fold in self.folds:
             for train, held_out, label in _splits(fold):
-                if fault := _fault_of_labels(train, held_out, y, groups):
+                if fault := _find_label_fault(train, held_out, y, groups):
                     raise ConfigError(f"{origin}: {label}: {fault}")
 
 
@@ -337,7 +337,7 @@ def _splits(fold: OuterFold) -> Iterator[tuple[IntArray, IntArray, str]]:
         yield inner.train, inner.validation, f"{fold.name}, inner fold {number}"
 
 
-def _fault(train: IntArray, held_out: IntArray, n_samples: int) -> str | None:
+def _find_fault(train: IntArray, held_out: IntArray, n_samples: int) -> str | None:
     """Describe the first error of a split; None if it is valid."""
     both = np.concatenate([train, held_out])
     if not len(train) or both.min() < 0 or both.max() >= n_samples:
@@ -347,7 +347,7 @@ def _fault(train: IntArray, held_out: IntArray, n_samples: int) -> str | None:
     return None
 
 
-def _fault_of_labels(
+def _find_label_fault(
     train: IntArray, held_out: IntArray, y: LabelArray, groups: LabelArray | None
 ) -> str | None:
     """Describe the first label or group that a split must not have; None if there is none."""

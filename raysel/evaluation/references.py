@@ -129,7 +129,7 @@ def _score_beside_native(
     outer: Split, inner: Iterable[Split], evaluation: Evaluation, result: ReferenceScores
 ) -> None:
     """Score all features beside a method's own predictions; several tasks without inner folds."""
-    plain, parts = _reference_of_native(evaluation, outer.target), _by_task(outer)
+    plain, parts = _make_reference_evaluation(evaluation, outer.target), _by_task(outer)
     if len(parts) == 1:
         _score_rankings(outer, inner, evaluation=plain, result=result, rankings=[ALL_FEATURES])
         return
@@ -138,7 +138,7 @@ def _score_beside_native(
     )
 
 
-def _reference_of_native(evaluation: Evaluation, target: Target) -> Evaluation:
+def _make_reference_evaluation(evaluation: Evaluation, target: Target) -> Evaluation:
     """Return the evaluation of all features that stands beside a method's own predictions."""
     estimator = BESIDE_NATIVE[target.kind]
     scalings: list[Setting] = [((_SCALING, "none"),), ((_SCALING, "zscore"),)]
@@ -340,7 +340,7 @@ def noise_stability(
     )
 
 
-def _of_stored(X: StoredSamples, labels: Sequence[LabelArray]) -> FloatArray:
+def _compute_stored(X: StoredSamples, labels: Sequence[LabelArray]) -> FloatArray:
     """F values as of `f_values`, by one pass over samples that stay in their file."""
     total, mean = X.summary.variance * len(X), X.summary.mean
     columns = [target_of(y).columns(y) for y in labels]
@@ -353,19 +353,19 @@ def _of_stored(X: StoredSamples, labels: Sequence[LabelArray]) -> FloatArray:
             [part == names[:, None] if names.size else part for part, names in parts]
         ) @ (block - mean)
     found = (
-        _f_of_sums(of_column, each, total)
+        _f_from_sums(of_column, each, total)
         for of_column, each in zip(np.split(sums, stops[:-1]), coded, strict=True)
     )
     return np.array([np.mean([next(found) for _ in each], axis=0) for each in columns])
 
 
-def _f_of_sums(
+def _f_from_sums(
     sums: FloatArray, coded: tuple[LabelArray, FloatArray], total: FloatArray
 ) -> FloatArray:
     values, sizes = coded
     if sizes.size:
-        return _f_of_classes(sums, sizes, total)
-    return _f_of_product(sums[0], values, total)
+        return _f_from_classes(sums, sizes, total)
+    return _f_from_product(sums[0], values, total)
 
 
 def f_values(X: Samples, labels: Sequence[LabelArray]) -> FloatArray:
@@ -376,11 +376,11 @@ def f_values(X: Samples, labels: Sequence[LabelArray]) -> FloatArray:
     scikit-learn's ``f_classif``.
     """
     if isinstance(X, StoredSamples):
-        return _of_stored(X, labels)
+        return _compute_stored(X, labels)
     found: list[FloatArray] = []
     for rows, _, block in parts_of(X):
         own = [y[rows] for y in labels]
-        found += [_of_columns(block[:, columns], own) for columns in _slices(*block.shape)]
+        found += [_compute_in_memory(block[:, columns], own) for columns in _slices(*block.shape)]
     return np.hstack(found)
 
 
@@ -389,7 +389,7 @@ def _slices(n: int, d: int) -> Iterator[slice]:
     return (slice(start, start + width) for start in range(0, d, width))
 
 
-def _of_columns(X: FloatArray, labels: Sequence[LabelArray]) -> FloatArray:
+def _compute_in_memory(X: FloatArray, labels: Sequence[LabelArray]) -> FloatArray:
     centred = X - X.mean(axis=0, dtype=np.float64) if len(X) else X
     total = np.einsum("ij,ij->j", centred, centred)
     return np.array([_mean_f(centred, total, target_of(y).columns(y)) for y in labels])
@@ -400,10 +400,10 @@ def _mean_f(centred: FloatArray, total: FloatArray, columns: Sequence[LabelArray
     for column in columns:
         values, sizes = _coded(column)
         if not sizes.size:
-            sums += _f_of_product(values @ centred, values, total)
+            sums += _f_from_product(values @ centred, values, total)
         elif 1 < len(sizes) < len(column):
             members = (values == np.arange(len(sizes))[:, None]).astype(np.float64)
-            sums += _f_of_classes(members @ centred, sizes, total)
+            sums += _f_from_classes(members @ centred, sizes, total)
         else:
             continue
         n_known += 1
@@ -418,7 +418,7 @@ def _coded(column: LabelArray) -> tuple[LabelArray, FloatArray]:
     return codes.astype(np.min_scalar_type(len(names))), sizes.astype(np.float64)
 
 
-def _f_of_classes(sums: FloatArray, sizes: FloatArray, total: FloatArray) -> FloatArray:
+def _f_from_classes(sums: FloatArray, sizes: FloatArray, total: FloatArray) -> FloatArray:
     """F value of each feature from its centred sum over each class, (n_classes, n_features)."""
     between = (1 / sizes) @ sums**2
     within = np.maximum(total - between, np.finfo(np.float64).eps * total)
@@ -427,7 +427,7 @@ def _f_of_classes(sums: FloatArray, sizes: FloatArray, total: FloatArray) -> Flo
     return value
 
 
-def _f_of_product(product: FloatArray, errors: FloatArray, total: FloatArray) -> FloatArray:
+def _f_from_product(product: FloatArray, errors: FloatArray, total: FloatArray) -> FloatArray:
     """F value of the regression of a quantity on each feature alone, as scikit-learn's
     ``f_regression``.
 

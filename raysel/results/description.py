@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from raysel.core.arrays import FloatArray
-from raysel.core.files import instance_of, parse_json, write_text_atomically
+from raysel.core.files import make_instance, parse_json, write_text_atomically
 from raysel.core.printing import listed, quoted
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR, Layout
@@ -118,7 +118,7 @@ class Preview:
     def read(cls, path: Path) -> Preview | None:
         """Read a preview; None if there is none, or the file is damaged."""
         try:
-            return instance_of(cls, parse_json(path.read_text(encoding="utf-8")))
+            return make_instance(cls, parse_json(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, RecursionError):
             return None
 

@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.errors import DirectoryError
-from raysel.core.files import instance_of, read_json, write_result
+from raysel.core.files import make_instance, read_json, write_result
 from raysel.core.printing import mean_and_sd, short
 from raysel.evaluation.ranking_files import write_table
 from raysel.evaluation.records import RefitRecord
@@ -314,7 +314,7 @@ def read_permutation_test(
             n = len(feature_names)
             read = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, (n, n_rows))
             features = {name: values[:n] for name, values in read.items()}
-        stored, p = instance_of(_StoredTest, raw), instance_of(PermutationPValue, raw)
+        stored, p = make_instance(_StoredTest, raw), make_instance(PermutationPValue, raw)
         if stored.log10_arrangements < 0 or not 0 < p.smallest <= 1:
             raise ValueError("a number of permutations is out of range")
         return PermutationTest(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DirectoryError
-from raysel.core.files import instance_of, read_json
+from raysel.core.files import make_instance, read_json
 from raysel.core.printing import joined_lines
 from raysel.evaluation.ranking_files import write_manifest, write_table
 from raysel.numerics.rankings import (
@@ -377,7 +377,7 @@ def read_stability_selection(
     if not (folder / _RESULT).exists():
         return None
     try:
-        stored = instance_of(_StoredSelection, read_json(folder / _RESULT))
+        stored = make_instance(_StoredSelection, read_json(folder / _RESULT))
         table = read_numbers(
             folder / _TABLE,
             ("index", "n_halves", "n_pairs", "selection_probability"),

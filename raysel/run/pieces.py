@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from raysel.core.errors import ConfigError, DirectoryError, StudyError
-from raysel.core.files import instance_of
+from raysel.core.files import make_instance
 from raysel.evaluation.records import RefitRecord
 from raysel.execution.executor import Executor
 from raysel.execution.signals import sigterm_as_interrupt
@@ -158,7 +158,7 @@ def run_pieces(finished: FinishedStudy, work: Work, numbers: Sequence[int]) -> P
         done = {line["number"] for line in lines[1:] if "value" in line}
         missing = [number for number in numbers if number not in done]
         if missing:
-            _compute(finished, work, missing, len(numbers), writer)
+            _compute(finished, work, missing=missing, n_all=len(numbers), writer=writer)
     pieces = read_pieces(work.folder, numbers)
     return replace(pieces, mixed=(*filter(None, [finished.other_versions]), *pieces.mixed))
 
@@ -169,7 +169,7 @@ def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:
     for line in _pieces(folder / _JOURNAL):
         if line.get("kind") == _NODE:
             try:
-                mixed.append(instance_of(NodeRecord, line).sentence)
+                mixed.append(make_instance(NodeRecord, line).sentence)
             except ValueError as error:
                 raise DirectoryError(
                     f"{folder / _JOURNAL} is damaged: {error}; restore it from a copy."

@@ -147,7 +147,7 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         if elapsed() < _MORE_SECONDS:
             references = _reference_seconds(study, first_split)
     if study.configurations and len(errors) == len(study.configurations):
-        raise _failure_of_all(errors, len(fold.inner[number].train))
+        raise _explain_failures(errors, len(fold.inner[number].train))
     share = max(0, study.n_trials - n_done) / study.n_trials
     n_refits, n_tried = len(study.plan.folds), study.n_configurations * share
     known = [pilot.n_iter for pilot in pilots if pilot.ended]
@@ -193,7 +193,7 @@ def _choose_examples(study: Study) -> list[Configuration]:
     return [study.examples[place] for place in places]
 
 
-def _failure_of_all(errors: Mapping[str, Exception], n_samples: int) -> ConfigError:
+def _explain_failures(errors: Mapping[str, Exception], n_samples: int) -> ConfigError:
     """Make the error of a study all of whose configurations fail."""
     n = len(errors)
     name, first = next(iter(errors.items()))

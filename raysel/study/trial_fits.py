@@ -77,7 +77,7 @@ def _find_out(
     tried: dict[str, Estimator] = {}
     error: BaseException | None = None
     few = train[target.few(dataset.y[train], _TRIED_PER_CLASS)]
-    for key, solver in _first_of_each_kind(solvers):
+    for key, solver in _pick_each_kind(solvers):
         # A fit that fails on few samples is repeated on the whole training set.
         for rows in (few, train):
             y = dataset.y[rows]
@@ -300,7 +300,7 @@ def _check_kind(name: str, estimator: Any, target: Target) -> None:
         )
 
 
-def _first_of_each_kind(solvers: Sequence[tuple[str, Estimator]]) -> list[tuple[str, Estimator]]:
+def _pick_each_kind(solvers: Sequence[tuple[str, Estimator]]) -> list[tuple[str, Estimator]]:
     """First configuration of each combination of parameters that are strings, booleans or None."""
     kinds: dict[tuple[tuple[str, str], ...], tuple[str, Estimator]] = {}
     for key, solver in solvers:

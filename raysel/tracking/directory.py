@@ -18,7 +18,7 @@ from raysel.config.plain_data import OWN_DATA
 from raysel.core.arrays import FloatArray
 from raysel.core.credentials import keep_credentials
 from raysel.core.errors import DataError, DirectoryError, StudyError
-from raysel.core.files import check_entries, instance_of, read_again, read_json, result_path
+from raysel.core.files import check_entries, make_instance, read_again, read_json, result_path
 from raysel.data.formats.array_files import open_npy
 from raysel.evaluation.records import FINAL
 from raysel.tracking.locks import FileLock, LockedFile, LockHeldError, is_locked
@@ -265,7 +265,7 @@ class ComparisonRecord:
         if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
             raise DataError(f"its schema is not {SCHEMA}")
         try:
-            record = instance_of(cls, raw)
+            record = make_instance(cls, raw)
         except ValueError as error:
             raise DataError(str(error)) from error
         labels = [entry.label for entry in record.members]

@@ -14,7 +14,7 @@ from raysel.config import config_from_dict
 from raysel.config.plain_data import OWN_DATA
 from raysel.core.credentials import keep_all_credentials
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.files import instance_of
+from raysel.core.files import make_instance
 from raysel.data.layouts import layout_from_json
 from raysel.evaluation.outputs import TestOutputs
 from raysel.evaluation.records import (
@@ -239,7 +239,7 @@ def record_from_line(line: Mapping[str, Any]) -> Record | None:
             key: keep_all_credentials(value) if key in _WITH_URIS else value
             for key, value in line.items()
         }
-    return instance_of(record_class, line)
+    return make_instance(record_class, line)
 
 
 _STATUSES = {

@@ -13,7 +13,7 @@ from small_studies import make_study, run_serially, write_digits
 from raysel.config import config_from_dict
 from raysel.config.space import Choices, LogSpace
 from raysel.core.errors import ConfigError
-from raysel.core.files import instance_of
+from raysel.core.files import make_instance
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.nested_search import last_score
 from raysel.evaluation.plan import derived_seed
@@ -106,7 +106,7 @@ def test_a_study_searches_by_it(digits, tmp_path):
     dotted = make_study(digits, search={"method": DOTTED, **SEARCH})
     trials, _, journal = run_serially(named, tmp_path / "named")
     assert run_serially(dotted, tmp_path / "dotted")[0] == trials
-    records = [instance_of(TrialRecord, line) for line in journal if line["kind"] == "trial"]
+    records = [make_instance(TrialRecord, line) for line in journal if line["kind"] == "trial"]
     for fold in named.plan.folds:
         of_fold = [record for record in records if record.fold == fold.name]
         scores = {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.core.files import instance_of
+from raysel.core.files import make_instance
 from raysel.evaluation.records import (
     Convergence,
     FoldTrace,
@@ -101,7 +101,7 @@ refits = st.builds(
 @given(record=trials)
 @settings(max_examples=60)
 def test_a_trial_survives_json(record):
-    again = instance_of(TrialRecord, json.loads(json.dumps(record.to_json(), allow_nan=False)))
+    again = make_instance(TrialRecord, json.loads(json.dumps(record.to_json(), allow_nan=False)))
     assert again == record
     assert repr(again) == repr(record)  # -0.0 is not 0.0
 
@@ -112,7 +112,7 @@ def test_a_refit_survives_json_whatever_stands_beside_it(record):
     stored = json.loads(
         json.dumps({"kind": "refit", **record.to_json(), "metrics": {}}, allow_nan=False)
     )
-    assert repr(instance_of(RefitRecord, stored)) == repr(record)
+    assert repr(make_instance(RefitRecord, stored)) == repr(record)
 
 
 @given(curves=st.lists(st.lists(st.floats(-1e6, 1e6), max_size=5), max_size=4))
@@ -201,10 +201,10 @@ def test_records_of_version_0_1_are_read():
         "ended": 1.0,
     }
     raw |= {"fold": "", "folds": {"outer0": {"null": False, "inner": [inner]}}}
-    assert instance_of(TrialRecord, raw).folds["outer0"].score("mean") == 0.5
+    assert make_instance(TrialRecord, raw).folds["outer0"].score("mean") == 0.5
     refit = RefitRecord("outer0", "t", "t", {}, 0.5, [0.5], [1.0], [1.0]).to_json()
     del refit["converged"], refit["gap"]
-    assert instance_of(RefitRecord, refit).converged is None
+    assert make_instance(RefitRecord, refit).converged is None
     kept = RefitRecord("outer0", "t", "t", {}, 0.5, [0.5], [1.0, 2.0, 3.0], [1.0])
     kept.clear_scores([1])  # constant features had the scores that the method gave
     assert kept.feature_scores == [1.0, 0.0, 3.0]

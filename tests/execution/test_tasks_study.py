@@ -21,7 +21,7 @@ from raysel import select, tune
 from raysel.base.registry import solver_class
 from raysel.cli.plan import describe
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.files import instance_of
+from raysel.core.files import make_instance
 from raysel.data.dataset import join_tasks
 from raysel.data.loading import load_dataset, save_dataset
 from raysel.evaluation.lockstep import run_in_lockstep
@@ -52,7 +52,7 @@ def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path):
     _, refits, kept = run_serially(study, tmp_path / "run")
     assert len(kept) == 2
     for record in kept:
-        curves = instance_of(TrialRecord, record).curves(
+        curves = make_instance(TrialRecord, record).curves(
             "accuracy", study.evaluation.labels, "mean"
         )
         each = np.array([curves["val_accuracy_iris"], curves["val_accuracy_wine"]])

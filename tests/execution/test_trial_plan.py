@@ -22,7 +22,7 @@ from small_studies import (
 
 from raysel.base.registry import OWN, solver_capabilities
 from raysel.core.errors import ConfigError, StudyError
-from raysel.core.files import instance_of
+from raysel.core.files import make_instance
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.lost_trials import worker_died
 from raysel.evaluation.nested_search import FoldSearch
@@ -115,7 +115,9 @@ def test_without_batches_records_of_an_earlier_run_are_learnt_from_and_not_tried
         digits, **{**LEARNING, "search": {**LEARNING["search"], "synchronous": False}}
     )
     fold = free.plan.folds[0]
-    records = [instance_of(TrialRecord, entry) for entry in kept if entry["fold"] == fold.name][:4]
+    records = [make_instance(TrialRecord, entry) for entry in kept if entry["fold"] == fold.name][
+        :4
+    ]
     search = FoldSearch(free.config, fold, free.configurations, free.halving(), records)
     tried = list(iter(search.next, None))
     assert len(tried) == 9 - 4

@@ -17,7 +17,7 @@ from small_studies import NoUpload, make_study, run_on_ray, run_serially, write_
 from raysel import select, tune
 from raysel.config import config_from_dict, load_config
 from raysel.core.errors import ConfigError
-from raysel.core.files import instance_of
+from raysel.core.files import make_instance
 from raysel.evaluation.records import TrialRecord
 from raysel.execution import executor
 from raysel.execution.batches import Batches
@@ -260,7 +260,7 @@ def test_a_failure_on_one_outer_fold_decides_nothing_on_another(tmp_path):
     records, refits, _ = run_on_ray(study, tmp_path / "run")
     (wide,) = (
         r
-        for r in (instance_of(TrialRecord, raw) for raw in records.values())
+        for r in (make_instance(TrialRecord, raw) for raw in records.values())
         if r.params["n_components"] == 3
     )
     assert (wide.status, wide.failed_folds) == ("failed", ["outer0"])

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Self
 
 from raysel.core.errors import DirectoryError
-from raysel.core.files import instance_of, parse_json
+from raysel.core.files import make_instance, parse_json
 from raysel.core.storage.location import FileSystem, Location
 from raysel.core.storage.transfer import (
     find_kind,
@@ -129,7 +129,7 @@ class Claim:
         """Content of a marker; None if it is gone or of another form."""
         try:
             with self.store.open_input_stream(marker.path) as stream:
-                return instance_of(_Driver, parse_json(stream.read(2**12)))
+                return make_instance(_Driver, parse_json(stream.read(2**12)))
         except (OSError, ValueError):
             return None
 

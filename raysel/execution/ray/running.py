@@ -10,7 +10,7 @@ from typing import Any
 from ray.exceptions import OutOfMemoryError, RayActorError
 
 from raysel.core.errors import StudyError
-from raysel.core.files import instance_of
+from raysel.core.files import make_instance
 from raysel.evaluation.lost_trials import worker_died
 from raysel.execution.batches import Batch, Batches
 from raysel.execution.executor import Recorder, last_line
@@ -77,7 +77,9 @@ class RunningBatches:
             self._end(name)
         for part, text in zip(parts, records, strict=False):
             self._begin(part)
-            whole = self._batches.join(part, instance_of(self._plan.record_class, json.loads(text)))
+            whole = self._batches.join(
+                part, make_instance(self._plan.record_class, json.loads(text))
+            )
             if whole is not None and stopped:
                 self._report(self._recorder.stop, whole)
             elif whole is not None:

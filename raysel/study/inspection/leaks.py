@@ -80,12 +80,13 @@ def inspect(dataset: Dataset) -> tuple[Inspection, ...]:
     """Inspect a data set, each task alone."""
     if dataset not in _KNOWN:
         _KNOWN[dataset] = tuple(
-            Inspection(part, row_columns(part), _columns_of_label(part)) for part in parts(dataset)
+            Inspection(part, row_columns(part), _find_label_columns(part))
+            for part in parts(dataset)
         )
     return _KNOWN[dataset]
 
 
-def _columns_of_label(part: Part) -> dict[int, LabelColumn]:
+def _find_label_columns(part: Part) -> dict[int, LabelColumn]:
     find = _TELLING.get(part.target.kind)
     if find is None:
         return {}
