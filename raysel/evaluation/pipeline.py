@@ -32,7 +32,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
 
     The steps are ``preparation``, if the study has one, ``scaler``, ``selector`` (`RankedSelector`)
     and ``classifier``; without ``selector`` where the method itself classifies by all features
-    (``evaluation.classifier: native``), and then ``classifier`` is a `RankedClassifier`, or the
+    (``evaluation.estimator: native``), and then ``classifier`` is a `RankedClassifier`, or the
     method if it does not rank features.
 
     Samples in an array are taken by position. A table (pandas, polars) must have the columns

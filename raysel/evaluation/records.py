@@ -394,7 +394,7 @@ class RefitRecord:
     params: dict[str, Any]
     #: Validation score of the winner on this outer fold, at the number of features that
     #: ``evaluation.choose_n`` chooses; the mean over the numbers of features, or the tasks, where
-    #: that is ``mean`` or the classifier ``native``.
+    #: that is ``mean`` or the estimator ``native``.
     inner_score: float
     #: Test score for each number of features, or each task; None where the estimator fails, empty
     #: for the final fold.
@@ -425,7 +425,7 @@ class RefitRecord:
     #: list with one for each class or label; None if the solver has none or it was not recorded.
     modality_scores: list[float] | list[list[float]] | None = None
     #: Number of best features that the inner scores choose, those of the fold's model; None for the
-    #: classifier ``native`` or if it was not recorded.
+    #: estimator ``native`` or if it was not recorded.
     n_features: int | None = None
     #: Position in ``test_scores`` of the score at ``n_features``, which is `test_score`; None if
     #: that is their mean.

@@ -428,8 +428,7 @@ def _f_from_classes(sums: FloatArray, sizes: FloatArray, total: FloatArray) -> F
 
 
 def _f_from_product(product: FloatArray, errors: FloatArray, total: FloatArray) -> FloatArray:
-    """F value of the regression of a quantity on each feature alone, as scikit-learn's
-    ``f_regression``.
+    """F value of the regression of a quantity on each feature alone, as `f_regression` has it.
 
     `product` is (n_features,), of the centred features with `errors`, (n_samples,), the deviations
     from the mean.

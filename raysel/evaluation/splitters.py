@@ -55,8 +55,7 @@ class Blocks:
     def split(
         self, rows: IntArray, y: LabelArray, n_splits: int, *, random_state: int, where: str
     ) -> list[tuple[IntArray, IntArray]]:
-        """Split samples, given with their rows in the file, into pairs of indices of training and
-        held-out ones.
+        """Split samples, given with their rows in the file, into training and held-out ones.
 
         Blocks are divided among the folds at random by their classes, or by the means of a
         quantity; with ``forward`` they are cut into n_splits + 1 spans, each but the first of which
