@@ -147,8 +147,9 @@ def shown_setting(setting: Setting) -> str:
     return ", ".join(f"{key}={value}" for key, value in setting)
 
 
-def scoring_estimator_class(name: str, key: str = "evaluation.estimator") -> type[Any]:
+def scoring_estimator_class(name: str) -> type[Any]:
     """Import the class of an estimator in scikit-learn's style."""
+    key = "evaluation.estimator"
     cls = import_dotted(name, key, _EXAMPLE, SCORING_ESTIMATORS, isclass)
     if not isclass(cls):
         raise ConfigError(f"{key}: {name} is a {type(cls).__name__}, not a class; {_EXAMPLE}")

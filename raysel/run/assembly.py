@@ -47,9 +47,8 @@ def assemble_study(
     evaluation: Mapping[str, Any],
     scaling: str,
     seed: int,
-    final: bool = True,
-    saved: bool = False,
-    sections: Mapping[str, Any] | None = None,
+    saved: bool,
+    sections: Mapping[str, Any],
 ) -> Study:
     """Make and check the study of an estimator; `sections` are further ones of its configuration.
 
@@ -71,8 +70,8 @@ def assemble_study(
         "dataset": {"path": OWN_DATA, "scaling": scaling},
         "solver": {"name": method, "params": fixed, "space": union},
         "evaluation": evaluation,
-        "cv": {"outer": _count(outer), "inner": _count(inner), "final": final},
-        **(sections or {}),
+        "cv": {"outer": _count(outer), "inner": _count(inner)},
+        **sections,
     }
     config = with_defaults(config_from_dict(raw, "NestedSearch"), dataset)
 
@@ -84,7 +83,6 @@ def assemble_study(
             repeats=1,
             groups=dataset.groups,
             seed=seed,
-            final=final,
         )
         plan.check(dataset.y, dataset.groups, "the folds of outer and inner")
         return plan

@@ -21,7 +21,7 @@ from raysel.results.progress import duration
 from raysel.results.result import StudyResult
 from raysel.run.api import open_study, prepare_study
 from raysel.run.launch import check_resources, make_executor, working_folder
-from raysel.run.options import DEFAULTS, RunOptions
+from raysel.run.options import RunOptions
 from raysel.run.recording import resumed_record
 from raysel.study.definition import Study
 from raysel.study.identity import changed_versions, numbers_hash, other_versions
@@ -73,11 +73,11 @@ class FinishedStudy:
 @contextmanager
 def finished_study(
     path: str | Path,
-    config: str | Path | Mapping[str, Any] | None = None,
-    overrides: Mapping[str, Any] | Iterable[str] = (),
+    config: str | Path | Mapping[str, Any] | None,
+    overrides: Mapping[str, Any] | Iterable[str],
     *,
-    executor: Literal["serial", "ray"] | None = None,
-    options: RunOptions = DEFAULTS,
+    executor: Literal["serial", "ray"] | None,
+    options: RunOptions,
 ) -> Iterator[FinishedStudy]:
     """Restore a finished study for computing and lock its directory."""
     with working_folder(path, new=False) as folder:

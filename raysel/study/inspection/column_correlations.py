@@ -37,6 +37,8 @@ _ROW_END = 0.05
 #: How far the correlation must fall from lag w to the mean of w - 1 and w + 1, as a share of 1
 #: minus it.
 _PEAK = 0.05
+#: Largest number of columns whose partner is sought.
+_SOUGHT = 200
 
 
 def chosen_samples(X: NDArray[Any]) -> tuple[FloatArray, IntArray]:
@@ -144,7 +146,7 @@ def neighbours(samples: FloatArray) -> Neighbours:
     return Neighbours(at_lag, pairs, with_next=with_next, any_two=any_two, n_samples=n)
 
 
-def partners(samples: FloatArray, n_columns: int = 200) -> float:
+def partners(samples: FloatArray) -> float:
     """Mean correlation of a column with the one that resembles it most, wherever that stands.
 
     The partner is chosen on one half of the samples and the correlation is taken on the other, so
@@ -156,7 +158,7 @@ def partners(samples: FloatArray, n_columns: int = 200) -> float:
     if len(columns) < 2:
         return math.nan
     sought = np.unique(
-        np.linspace(0, len(columns) - 1, min(n_columns, len(columns))).astype(np.int64)
+        np.linspace(0, len(columns) - 1, min(_SOUGHT, len(columns))).astype(np.int64)
     )
     correlations = chosen[:, columns[sought]].T @ chosen[:, columns]
     correlations[np.arange(len(sought)), sought] = -np.inf
