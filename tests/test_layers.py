@@ -52,11 +52,6 @@ PRIVATE = {
 #: Files outside of data/ that ask for the dtype or the dimension of y, and why; there are to be
 #: fewer, and no others: a target of `raysel.data.targets` says what follows from the kind of y.
 ASK_Y = {
-    "base/classifiers.py": "labels as a user gives them to an estimator",
-    "base/label_codes.py": "labels as a user gives them to an estimator",
-    "base/importance.py": "labels as a user gives them to an estimator",
-    "base/task_samples.py": "labels as a user gives them to an estimator",
-    "evaluation/neighbours.py": "labels as a user gives them to an estimator",
     "numerics/metrics.py": "an indicator has one score for each label",
 }
 #: Names of what is predicted.

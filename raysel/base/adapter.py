@@ -23,7 +23,7 @@ from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import FloatArray, LabelArray, validate_params
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.table_rows import TableRows
-from raysel.data.targets import CLASSES, LABELS, QUANTITIES, TARGETS
+from raysel.data.targets import CLASSES, LABELS, QUANTITIES, TARGETS, has_columns
 from raysel.data.task_blocks import constant_features
 
 
@@ -90,13 +90,17 @@ class ScikitLearnMethod(OneShotEstimator):
         return ()
 
     def _validate_data(self, X: ArrayLike | TableRows, y: ArrayLike) -> tuple[Any, LabelArray]:
-        shape = np.asarray(y).shape
-        several = len(shape) == 2 and shape[1] > 1
         if isinstance(X, TableRows):
             features, target = X, np.asarray(y)
         else:
             features, target = validate_data(
-                self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, multi_output=several
+                self,
+                X,
+                y,
+                dtype=np.float64,
+                order="C",
+                ensure_min_samples=2,
+                multi_output=has_columns(y),
             )
         if QUANTITIES not in find_capabilities(self.estimator).targets:
             check_classification_targets(target)

@@ -22,7 +22,7 @@ from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, vali
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Layout
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.targets import CLASSES, LABELS
+from raysel.data.targets import CLASSES, LABELS, has_columns
 from raysel.numerics.classification import distinct_classes
 from raysel.numerics.least_squares import one_hot
 
@@ -284,7 +284,7 @@ def signed_target(y: ArrayLike) -> SignedTarget:
     `y` is (n_samples,) or (n_samples, n_labels).
     """
     y = np.asarray(y)
-    multilabel = y.ndim == 2 and y.shape[1] > 1
+    multilabel = has_columns(y)
     if multilabel:
         positive, classes = _positive_labels(y), np.arange(y.shape[1])
     else:
@@ -345,8 +345,7 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
         )
 
     def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
-        shape = np.asarray(y).shape
-        if len(shape) == 2 and shape[1] > 1:
+        if has_columns(y):
             features, target = validate_data(
                 self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, multi_output=True
             )

@@ -20,7 +20,7 @@ from raysel.base.adapter import tagged_type, wrapped_has
 from raysel.base.cells import allows_nan
 from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, validate_params
-from raysel.data.targets import target_of
+from raysel.data.targets import has_columns, squeeze_column, target_of
 from raysel.numerics.metrics import metric
 
 #: Share of the largest loss below which a mean loss is a rounding error.
@@ -151,9 +151,7 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
         measure = metric(self.metric or ("r2" if self._is_regressor else "accuracy"), "metric")
         self.estimator_ = fit_to_labels(self.estimator, X, np.asarray(y))
         samples, labels = indexable(validate_data(self, X, skip_check_array=True), np.asarray(y))
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = labels.ravel()
-
+        labels = squeeze_column(labels)
         target = target_of(labels)
 
         def loss(train: IntArray, test: IntArray) -> FloatArray:
@@ -190,7 +188,7 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
 
     def _folds(self, y: LabelArray) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield training and held-out samples; the only sample of a class is in none."""
-        if y.ndim == 2 or self._is_regressor:
+        if self._is_regressor or has_columns(y):
             splitter, rows = KFold, np.arange(len(y))
             n_folds = len(y) // 2  # a metric of one sample may be undefined
         else:

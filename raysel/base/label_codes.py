@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import DataError
+from raysel.data.targets import Classes
 
 
 def fit_to_labels(estimator: Any, X: Any, y: LabelArray) -> Any:
@@ -31,9 +32,7 @@ def fit_to_labels(estimator: Any, X: Any, y: LabelArray) -> Any:
 
 def may_want_codes(estimator: Any, y: LabelArray) -> bool:
     """Return whether a part of an estimator may want labels from 0 to k - 1, not these."""
-    if np.ndim(y) != 1 or y.dtype.kind == "f":
-        return False
-    if type_of_target(y) not in ("binary", "multiclass"):
+    if not Classes().holds(y) or type_of_target(y) not in ("binary", "multiclass"):
         return False
     classes = np.unique(y)
     if classes.dtype.kind in "biuf" and np.array_equal(classes, np.arange(len(classes))):

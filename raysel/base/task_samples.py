@@ -16,7 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.layouts import SEPARATOR, Tasks
+from raysel.data.layouts import Tasks
+from raysel.data.targets import mark_label
 from raysel.data.task_blocks import Samples, as_task_blocks
 
 
@@ -117,11 +118,7 @@ def is_labelled(y: LabelArray, unlabelled: Any, names: Iterable[str] = ()) -> Bo
     """Mask of the samples that have a label. `y` is (n,); returns (n,)."""
     if unlabelled is None:
         return np.ones(len(y), dtype=bool)
-    if y.dtype.kind not in "OU":
-        return np.asarray(y != unlabelled, dtype=bool)
-    return ~np.isin(
-        y.astype(np.str_), [str(unlabelled), *(f"{name}{SEPARATOR}{unlabelled}" for name in names)]
-    )
+    return ~mark_label(y, unlabelled, names)
 
 
 def task_samples(name: str, X: FloatArray, y: LabelArray, unlabelled: Any = None) -> TaskSamples:

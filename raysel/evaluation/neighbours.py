@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, fit_context
 from raysel.core.errors import DataError
+from raysel.data.targets import has_columns
 from raysel.evaluation.nearest_class import PRECISION, WIDEST, middle, nearest_class
 from raysel.numerics.classification import distance_differences
 
@@ -42,16 +43,16 @@ def knn_path(
     (len(n_features), n_test) or (len(n_features), n_test, n_labels).
     """
     n_neighbors = min(n_neighbors, len(X_train))
-    multilabel = y_train.ndim == 2
-    classes, codes = (
-        (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
-    )
+    multilabel = has_columns(y_train)
+    classes, codes = _encode(y_train)
     if set_decides(y_train, n_features[-1], n_neighbors):
         return classes[nearest_class(X_train, codes, X_test, order, n_features)]
     predicted = np.empty((len(n_features), len(X_test), *codes.shape[1:]), dtype=codes.dtype)
     for block in _distances(X_train, X_test, order, n_features):
         votes = _votes(block, codes, len(classes), n_neighbors)
-        winners = votes > n_neighbors / 2 if multilabel else votes.argmax(axis=1)
+        winners = votes.argmax(axis=1)
+        if multilabel:
+            winners = votes > n_neighbors / 2
         predicted[block.position, block.rows] = winners.astype(codes.dtype)
     return classes[predicted]
 
@@ -70,13 +71,9 @@ def knn_shares(
     (len(n_features), n_test, n_classes) or (len(n_features), n_test, n_labels).
     """
     n_neighbors = min(n_neighbors, len(X_train))
-    multilabel = y_train.ndim == 2
-    classes, codes = (
-        (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
-    )
-    shares = np.empty(
-        (len(n_features), len(X_test), codes.shape[1] if multilabel else len(classes))
-    )
+    classes, codes = _encode(y_train)
+    n_columns = (codes.shape[1:] or classes.shape)[0]
+    shares = np.empty((len(n_features), len(X_test), n_columns))
     for block in _distances(X_train, X_test, order, n_features):
         shares[block.position, block.rows] = (
             _votes(block, codes, len(classes), n_neighbors) / n_neighbors
@@ -84,9 +81,16 @@ def knn_shares(
     return shares
 
 
+def _encode(y: LabelArray) -> tuple[LabelArray, IntArray]:
+    """Return the values of y, sorted, and their positions: (n_samples,), or an indicator."""
+    if has_columns(y):
+        return np.arange(2), y
+    return np.unique(y, return_inverse=True)
+
+
 def set_decides(y_train: LabelArray, n_features: int, n_neighbors: int) -> bool:
     """Whether `knn_path` predicts the same bits for the same features in another order."""
-    return n_neighbors == 1 and y_train.ndim == 1 and n_features <= WIDEST
+    return n_neighbors == 1 and not has_columns(y_train) and n_features <= WIDEST
 
 
 def knn_scores(
@@ -105,29 +109,37 @@ def knn_scores(
     `X_train` is (n_train, d), `y_train` (n_train,), `X_test` (n_test, d), `order` (d,); returns
     (len(n_features), n_test, n_classes).
     """
-    if y_train.ndim == 1:
-        _, codes = np.unique(y_train, return_inverse=True)
-        by_class = np.argsort(codes, kind="stable")
-        X_train, starts = X_train[by_class], np.flatnonzero(np.diff(codes[by_class], prepend=-1))
-        n_classes = len(starts)
-    else:
-        having = [y_train[:, label] == 1 for label in range(y_train.shape[1])]
-        n_classes = len(having)
-    scores = np.empty((len(n_features), len(X_test), n_classes))
+    if has_columns(y_train):
+        return _label_scores(X_train, y_train, X_test, order, n_features)
+    _, codes = np.unique(y_train, return_inverse=True)
+    by_class = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[by_class], prepend=-1))
+    scores = np.empty((len(n_features), len(X_test), len(starts)))
+    for block in _distances(X_train[by_class], X_test, order, n_features):
+        nearest = np.minimum.reduceat(block.squared, starts, axis=1)
+        scores[block.position, block.rows] = distance_differences(_rooted(nearest, block))
+    return scores
+
+
+def _label_scores(
+    X_train: FloatArray,
+    y_train: LabelArray,
+    X_test: FloatArray,
+    order: IntArray,
+    n_features: Sequence[int],
+) -> FloatArray:
+    """Score each label; returns (len(n_features), n_test, n_labels)."""
+    having = [label == 1 for label in y_train.T]
+    scores = np.empty((len(n_features), len(X_test), len(having)))
     for block in _distances(X_train, X_test, order, n_features):
-        if y_train.ndim == 1:
-            nearest = np.minimum.reduceat(block.squared, starts, axis=1)
-            differences = distance_differences(_rooted(nearest, block))
-        else:
-            sides = [
-                [block.squared[:, m].min(axis=1, initial=np.inf) for m in (~label, label)]
-                for label in having
-            ]
-            without, having_it = (
-                _rooted(np.stack(side, axis=1), block) for side in zip(*sides, strict=True)
-            )
-            differences = without - having_it
-        scores[block.position, block.rows] = differences
+        sides = [
+            [block.squared[:, m].min(axis=1, initial=np.inf) for m in (~label, label)]
+            for label in having
+        ]
+        without, having_it = (
+            _rooted(np.stack(side, axis=1), block) for side in zip(*sides, strict=True)
+        )
+        scores[block.position, block.rows] = without - having_it
     return scores
 
 
@@ -243,16 +255,17 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
         `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
-        shape = np.asarray(y).shape
-        several = len(shape) == 2 and shape[1] > 1
+        several = has_columns(y)
         samples, labels = validate_data(
             self, X, y, dtype=np.float64, order="C", multi_output=several
         )
         check_classification_targets(labels)
         if several and not np.isin(labels, (0, 1)).all():
-            raise DataError(f"y of shape {shape} must be an indicator of 0 and 1.")
+            raise DataError(f"y of shape {labels.shape} must be an indicator of 0 and 1.")
         self.samples_, self.labels_ = samples, labels
-        self.classes_ = np.arange(shape[1]) if several else np.unique(labels)
+        self.classes_ = np.unique(labels)
+        if several:
+            self.classes_ = np.arange(labels.shape[1])
         return self
 
     def _checked(self, X: ArrayLike) -> FloatArray:
@@ -284,7 +297,9 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
         samples = self._checked(X)
         order, sizes = np.arange(samples.shape[1]), [samples.shape[1]]
         values = knn_scores(self.samples_, self.labels_, samples, order, sizes)[0]
-        return values[:, 1] if self.labels_.ndim == 1 and len(self.classes_) == 2 else values
+        if len(self.classes_) == 2 and not has_columns(self.labels_):
+            return values[:, 1]
+        return values
 
     def predict_proba(self, X: ArrayLike) -> FloatArray | list[FloatArray]:
         """Return the share of each class among the nearest neighbours.
@@ -297,7 +312,7 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
         shares: FloatArray = knn_shares(
             self.samples_, self.labels_, samples, order, sizes, self.n_neighbors
         )[0]
-        if self.labels_.ndim == 1:
+        if not has_columns(self.labels_):
             return shares
         return [np.stack([1 - share, share], axis=1) for share in shares.T]
 

@@ -23,6 +23,7 @@ from raysel.config.schema import AUTO
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.table_rows import TableRows
+from raysel.data.targets import has_columns
 from raysel.evaluation.scoring_estimators import (
     LINEAR_SVM,
     RIDGE,
@@ -507,8 +508,6 @@ def make_study(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLi
             " steps of a Pipeline encode and fill them and leave it out, or use raysel.run_study"
             " with dataset.prepare."
         )
-    shape = np.asarray(y).shape
-    several = len(shape) == 2 and shape[1] > 1
     regression = is_regressor(search.estimator)
     features, labels = validate_data(
         search,
@@ -516,7 +515,7 @@ def make_study(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLi
         y,
         dtype=np.float64,
         ensure_min_samples=2,
-        multi_output=several,
+        multi_output=has_columns(y),
         y_numeric=regression,
         order="C",
     )

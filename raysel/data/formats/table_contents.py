@@ -28,7 +28,7 @@ from raysel.data.formats.recognition import (
     taken_names,
 )
 from raysel.data.layouts import Layout, Modalities, WithConfounds, layout_from_json
-from raysel.data.targets import Quantities, target_from_json
+from raysel.data.targets import Quantities, squeeze_column, target_from_json
 from raysel.data.task_blocks import TaskBlocks
 from raysel.data.whole_numbers import rounded_columns
 
@@ -109,7 +109,7 @@ def _read_labels(table: Any, columns: Sequence[str], source: str, *, several: bo
     if several:
         return np.stack(read, axis=1)
     (y,) = read
-    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    return squeeze_column(y)
 
 
 def _with_features(

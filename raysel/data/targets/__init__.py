@@ -1,7 +1,7 @@
 """Targets: what is predicted of a sample, which everything that needs to know of y asks."""
 
 from raysel.data.targets.classes import Classes
-from raysel.data.targets.label_values import checked_labels
+from raysel.data.targets.label_values import checked_labels, has_columns, mark_label, squeeze_column
 from raysel.data.targets.labels import Labels
 from raysel.data.targets.quantities import Quantities, looks_like_quantity, quantile_strata
 from raysel.data.targets.target import (
@@ -29,8 +29,11 @@ __all__ = [
     "Target",
     "checked_labels",
     "choose_target",
+    "has_columns",
     "looks_like_quantity",
+    "mark_label",
     "quantile_strata",
+    "squeeze_column",
     "target_from_json",
     "target_of",
 ]

@@ -1,12 +1,39 @@
-"""Values of labels and groups, converted to whole numbers or text."""
+"""Form and values of labels and groups, as users give them and as data sets store them."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterable
+from typing import Any
 
-from raysel.core.arrays import LabelArray
+import numpy as np
+from numpy.typing import ArrayLike
+
+from raysel.core.arrays import BoolArray, LabelArray
 from raysel.core.errors import DataError
+from raysel.data.layouts import SEPARATOR
 from raysel.data.task_blocks import read_only
+
+
+def has_columns(y: ArrayLike) -> bool:
+    """Return whether y has several columns: an indicator of labels, or several quantities."""
+    shape = np.asarray(y).shape
+    return len(shape) == 2 and shape[1] > 1
+
+
+def squeeze_column(y: LabelArray) -> LabelArray:
+    """Return a single column as one value for each sample; anything else as it is."""
+    if y.ndim == 2 and y.shape[1] == 1:
+        return y[:, 0]
+    return y
+
+
+def mark_label(y: LabelArray, label: Any, tasks: Iterable[str] = ()) -> BoolArray:
+    """Mask of the samples with a label, as text also below the name of a task."""
+    if y.dtype.kind not in "OU":
+        return np.asarray(y == label, dtype=bool)
+    return np.isin(
+        y.astype(np.str_), [str(label), *(f"{name}{SEPARATOR}{label}" for name in tasks)]
+    )
 
 
 def checked_labels(values: LabelArray, what: str) -> LabelArray:

@@ -20,6 +20,7 @@ from raysel.data.targets.guesses import (
     RANDOM_ORDER,
     best_constant_value,
 )
+from raysel.data.targets.label_values import squeeze_column
 from raysel.data.targets.target import REGRESSION, Target
 from raysel.data.task_blocks import read_only
 from raysel.data.whole_numbers import BEYOND_FLOATS, are_rounded
@@ -68,7 +69,7 @@ class Quantities(Target):
                 " predicts numbers: name another column by label, or leave dataset.task out for"
                 " classes."
             )
-        columns = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        columns = squeeze_column(y)
         floats = read_only(np.ascontiguousarray(columns, dtype=np.float64), columns)
         if y.dtype.kind in "iu" and are_rounded(np.unique(y).tolist()):
             note = (
