@@ -150,7 +150,7 @@ def unusable(members: Mapping[Any, Any], written: Callable[[], Any]) -> Iterator
         if not isinstance(label, str):
             yield f"compare: the label {label!r} is not text; write it in quotation marks"
     if len(kept) < 2:
-        n = "only one member" if kept else "no member"
+        n = ["no member", "only one member"][len(kept)]
         yield (
             f"compare: there is {n}; give two or more, or for one method `solver` in place of"
             " `compare`"
@@ -208,7 +208,9 @@ def refusals(config: ComparisonConfig) -> Iterator[str]:
             below = (
                 isinstance(value, Mapping) and key != "solver" and key in StudyConfig.model_fields
             )
-            dotted = [f"{key}.{name}" for name in value] if below else [key]
+            dotted = [key]
+            if below:
+                dotted = [f"{key}.{name}" for name in value]
             yield from (
                 f"compare.{label}.{name}: {reason}" for name in dotted if (reason := _refused(name))
             )

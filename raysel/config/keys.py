@@ -81,7 +81,9 @@ def _list_keys(model: type[BaseModel], prefix: str) -> Iterator[ConfigKey]:
 
 def _without_none(annotation: Any) -> Any:
     """The annotation of an optional value where it is set; annotations around it are dropped."""
-    inner = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    inner = annotation
+    if get_origin(annotation) is Annotated:
+        inner = get_args(annotation)[0]
     if get_origin(inner) not in (UnionType, Union) or annotation in (
         Parameter,
         SpaceDomain,
@@ -127,7 +129,9 @@ def _default(field: FieldInfo) -> str:
         return "required"
     if field.default is None:
         return "not set"
-    return field.default if isinstance(field.default, str) else json.dumps(field.default)
+    if isinstance(field.default, str):
+        return field.default
+    return json.dumps(field.default)
 
 
 def explain(error: ValidationError) -> list[str]:

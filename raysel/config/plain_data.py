@@ -251,8 +251,8 @@ def with_new_names(raw: Any) -> Any:
 def _parts(raw: Mapping[str, Any], key: str) -> list[str]:
     """Return the parts of a dotted key; a label of a member is one part."""
     first, _, rest = key.partition(".")
-    members = raw.get("compare") if first == "compare" else None
-    if isinstance(members, Mapping):
+    members = raw.get("compare")
+    if first == "compare" and isinstance(members, Mapping):
         for label in sorted(members, key=len, reverse=True):
             if rest == label:
                 return [first, label]
@@ -267,7 +267,9 @@ def _changes(overrides: Mapping[str, Any] | Iterable[str]) -> Iterator[tuple[str
         for key, value in overrides.items():
             yield str(key).strip(), plain(value), f"override {key}"
         return
-    for text in [overrides] if isinstance(overrides, str) else overrides or ():
+    if isinstance(overrides, str):
+        overrides = [overrides]
+    for text in overrides or ():
         if not isinstance(text, str):
             raise ConfigError(
                 f"override {text!r}: give strings such as 'cv.outer=5', or one mapping."
@@ -301,7 +303,8 @@ def _unset_origins(raw: dict[str, Any], chosen: str, value: Any = None) -> None:
 def _name_own_data(raw: dict[str, Any], origin: str, *, builtin: bool) -> None:
     """Set ``dataset.path`` to the file that samples given in memory will be written to."""
     section = raw.get("dataset")
-    section = {} if section is None else section
+    if section is None:
+        section = {}
     if not isinstance(section, dict):
         return  # the validation says so
     named = [key for key in ("path", "tasks") if section.get(key) is not None]
@@ -326,7 +329,9 @@ def plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, list | tuple | range):
         return [plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
+    if isinstance(value, Path):
+        return str(value)
+    return value
 
 
 def without_null(raw: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from raysel.config.values import several
 from raysel.core.errors import suggestion
 
 _STRATEGIES = ("median", "mean", "most_frequent", "knn")
@@ -148,9 +149,9 @@ def _parameters(name: str, raw: Any) -> dict[str, Any]:
     parameters = {}
     for key, value in raw.items():
         if key not in known:
-            what = (
-                suggestion(key, known, f"known: {', '.join(known)}") if known else "it takes none"
-            )
+            what = "it takes none"
+            if known:
+                what = suggestion(key, known, f"known: {', '.join(known)}")
             raise ValueError(f"{name} has no parameter {key or repr(value)}; {what}")
         if not known[key].accepts(value):
             raise ValueError(f"{key} of {name} is {value!r}: give {known[key].takes}")
@@ -166,7 +167,7 @@ def _parameters(name: str, raw: Any) -> dict[str, Any]:
 
 
 def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
+    return list(several(value))
 
 
 def _is_plain(value: Any) -> bool:

@@ -414,7 +414,9 @@ class EvaluationConfig(_Section):
     @property
     def rule(self) -> Literal["one_se", "best", "mean"]:
         """Rule that chooses the number of features, of which native has none."""
-        return "mean" if self.is_native else self.choose_n
+        if self.is_native:
+            return "mean"
+        return self.choose_n
 
     @property
     def is_native(self) -> bool:
@@ -424,7 +426,9 @@ class EvaluationConfig(_Section):
     @property
     def estimator_name(self) -> str:
         """Short or dotted name of what gives the score."""
-        return self.estimator if isinstance(self.estimator, str) else self.estimator.name
+        if isinstance(self.estimator, str):
+            return self.estimator
+        return self.estimator.name
 
 
 class BlocksConfig(_Section):

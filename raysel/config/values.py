@@ -139,7 +139,7 @@ def class_label(value: Any) -> str | int:
 
 def label_columns(value: Any) -> str | tuple[str, ...]:
     """Name of the labels' column or array, or names of several columns of quantities."""
-    names = value if isinstance(value, list | tuple) else (value,)
+    names = several(value)
     if (
         not all(isinstance(name, str) and name for name in names)
         or len(set(names)) < len(names)
@@ -148,7 +148,9 @@ def label_columns(value: Any) -> str | tuple[str, ...]:
         raise ValueError(
             f"{value!r} is not the name of a column or array, nor a list of different names"
         )
-    return tuple(names) if len(names) > 1 else names[0]
+    if len(names) > 1:
+        return tuple(names)
+    return names[0]
 
 
 def repeated(names: Sequence[str]) -> str | None:
@@ -158,7 +160,9 @@ def repeated(names: Sequence[str]) -> str | None:
 
 def several(value: Any) -> Any:
     """A list of values, also where one is given alone."""
-    return value if isinstance(value, list | tuple) else (value,)
+    if isinstance(value, list | tuple):
+        return value
+    return (value,)
 
 
 def with_estimator_key(raw: Any) -> Any:

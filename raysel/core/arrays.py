@@ -56,7 +56,7 @@ def validate_samples(estimator: Any, *arrays: Any, **checks: Any) -> Any:
     try:
         return validate_data(estimator, *arrays, **checks)
     except ValueError as error:
-        sides = np.shape(arrays[0])[1:] if hasattr(arrays[0], "shape") else ()
+        sides = getattr(arrays[0], "shape", ())[1:]
         if len(sides) < 2 or "Found array with dim" not in str(error):
             raise
         shape = ""

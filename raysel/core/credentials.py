@@ -74,7 +74,7 @@ def has_credentials(argument: str) -> bool:
 def keep_all_credentials(value: Any) -> Any:
     """Return plain data with `keep_credentials` applied to every text in it."""
     if isinstance(value, str):
-        return keep_credentials(value) if "://" in value else value
+        return keep_credentials(value)
     if isinstance(value, Mapping):
         return {key: keep_all_credentials(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -93,20 +93,24 @@ def bare_uri(uri: str) -> str:
     if match is None:
         return uri
     rest = _hide_user(match[1], match[2]).removeprefix(f"{HIDDEN}@")
-    place, mark, query = rest.partition("?")
+    place, _, query = rest.partition("?")
     open_ = [
         part
         for part in query.split("&")
         if not _SECRET_NAME.search(unquote_plus(part.partition("=")[0]))
     ]
-    return f"{match[1]}{place}" + (f"?{'&'.join(open_)}" if mark and any(open_) else "")
+    if not any(open_):
+        return f"{match[1]}{place}"
+    return f"{match[1]}{place}?{'&'.join(open_)}"
 
 
 def split_user(uri: str) -> tuple[str, str] | None:
     """Return the user name and the password of a URI, percent-decoded; either may be empty."""
     match = _WHOLE_URI.fullmatch(uri)
-    end = -1 if match is None else _find_user_end(match[1].partition(":")[0].lower(), match[2])
-    if match is None or end < 0:
+    if match is None:
+        return None
+    end = _find_user_end(match[1].partition(":")[0].lower(), match[2])
+    if end < 0:
         return None
     name, _, password = match[2][:end].partition(":")
     return unquote(name), unquote(password)
@@ -170,13 +174,17 @@ def _hide(uri: str) -> str:
 def _hide_value(parameter: re.Match[str]) -> str:
     """Return a parameter, its value replaced if its name says that it is secret."""
     before, name, _ = parameter.groups()
-    return f"{before}{name}={HIDDEN}" if _SECRET_NAME.search(unquote_plus(name)) else parameter[0]
+    if _SECRET_NAME.search(unquote_plus(name)):
+        return f"{before}{name}={HIDDEN}"
+    return parameter[0]
 
 
 def _hide_user(scheme: str, rest: str) -> str:
     """Return what follows the scheme of a URI, its user information replaced."""
     end = _find_user_end(scheme.partition(":")[0].lower(), rest)
-    return rest if end < 0 else f"{HIDDEN}{rest[end:]}"
+    if end < 0:
+        return rest
+    return f"{HIDDEN}{rest[end:]}"
 
 
 def _find_user_end(scheme: str, rest: str) -> int:
@@ -190,4 +198,6 @@ def _find_user_end(scheme: str, rest: str) -> int:
     if not authority or authority.startswith("[") or not colon or "@" not in rest:
         return -1
     port = after.isdigit() and before != ""
-    return -1 if port and not database else rest.rfind("@")
+    if port and not database:
+        return -1
+    return rest.rfind("@")

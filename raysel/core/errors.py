@@ -30,7 +30,9 @@ def suggestion(word: str, known: Iterable[str], otherwise: str | None = None) ->
     holding = [name for name in names if len(word) > 2 and word.lower() in name.lower()][:3]
     if near := holding or difflib.get_close_matches(word, names, 1):
         return f"did you mean {' or '.join(f'`{name}`' for name in near)}?"
-    return f"it has {listed(names)}." if otherwise is None else otherwise
+    if otherwise is None:
+        return f"it has {listed(names)}."
+    return otherwise
 
 
 class RayselError(Exception):
@@ -114,7 +116,7 @@ def headline(text: str) -> str:
     lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
     frames = [i for i, line in enumerate(lines) if _FRAME.match(line)]
     if not frames:
-        return lines[-1].strip() if lines else ""
+        return "".join(lines[-1:]).strip()
     below = lines[frames[-1] + 1 :]
     while below and below[0][0].isspace():  # the frame's source line, and carets
         del below[0]

@@ -112,7 +112,9 @@ def result_path(path: str | Path) -> Path:
     directory.
     """
     in_job = "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and "working_dir_files" in Path.cwd().parts
-    return Path.home() / path if in_job else Path(path)
+    if in_job:
+        return Path.home() / path
+    return Path(path)
 
 
 def write_text_atomically(path: Path, text: str, durable: bool = True) -> None:

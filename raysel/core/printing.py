@@ -48,12 +48,16 @@ def printable(text: str) -> str:
     Line breaks stay. Words of more than 1000 letters keep their first and last 500.
     """
     text = escaped(text)
-    return _LONG_WORD.sub(_shortened, text) if len(text) > _LONGEST_WORD else text
+    if len(text) > _LONGEST_WORD:
+        return _LONG_WORD.sub(_shortened, text)
+    return text
 
 
 def escaped(text: str) -> str:
     """Return a text with hidden characters as escape sequences, and of full length."""
-    return text if text.isprintable() else "".join(map(_shown, text))
+    if text.isprintable():
+        return text
+    return "".join(map(_shown, text))
 
 
 def _shown(letter: str) -> str:
@@ -74,9 +78,9 @@ def csv_cell(value: T) -> T | str:
     does one that starts with an apostrophe: without one leading apostrophe each is as it was.
     Numbers stay as they are.
     """
-    return (
-        f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value
-    )
+    if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA):
+        return f"'{value}"
+    return value
 
 
 def csv_row(values: Sequence[object]) -> list[object]:
@@ -114,26 +118,34 @@ def mean_and_sd(mean: float, sd: float = math.nan) -> str:
     """Return a mean and its standard deviation as text; the mean alone without one."""
     if math.isnan(mean):
         return "undefined"
-    return f"{mean:.3f}" if math.isnan(sd) else f"{mean:.3f} ± {sd:.3f}"
+    if math.isnan(sd):
+        return f"{mean:.3f}"
+    return f"{mean:.3f} ± {sd:.3f}"
 
 
 def short(name: str, longest: int) -> str:
     """Shorten a text to one line of at most ``longest`` characters."""
     line = _one_line(name)
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+    if len(line) <= longest:
+        return line
+    return f"{line[: longest - 1]}…"
 
 
 def quoted(name: str, longest: int = 40) -> str:
     """Shorten a name to one line; in quotation marks where it could be misread."""
     line = short(name, longest)
-    return f"'{line}'" if line != name.strip() or " " in line or "," in line or not line else line
+    if line != name.strip() or " " in line or "," in line or not line:
+        return f"'{line}'"
+    return line
 
 
 def short_middle(name: str, longest: int) -> str:
     """Shorten a text to one line of ``longest`` characters, keeping start and end."""
     line = _one_line(name)
     end = (longest - 1) // 2
-    return line if len(line) <= longest else f"{line[: longest - 1 - end]}…{line[-end:]}"
+    if len(line) <= longest:
+        return line
+    return f"{line[: longest - 1 - end]}…{line[-end:]}"
 
 
 def hanging(term: str, text: str, indent: int) -> str:

@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from raysel.core.credentials import keep_credentials, with_credentials
 from raysel.core.errors import ConfigError
-from raysel.core.printing import listed
 
 #: A file system of PyArrow, which has no types.
 FileSystem: TypeAlias = Any
@@ -55,7 +54,9 @@ class Location:
     @property
     def bucket(self) -> str:
         """Name of the bucket; empty for ``file``."""
-        return "" if self.scheme == "file" else self.path.partition("/")[0]
+        if self.scheme == "file":
+            return ""
+        return self.path.partition("/")[0]
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -79,7 +80,9 @@ class Location:
         anonymous = user == "anonymous" or options.pop("anonymous", "") == "true"
         if self.scheme == "s3":
             options = _with_endpoint(options)
-            keys = {} if anonymous or not user else {"access_key": user, "secret_key": secret}
+            keys = {}
+            if user and not anonymous:
+                keys = {"access_key": user, "secret_key": secret}
             return fs.S3FileSystem(
                 **options | {"region": self._region(options)},
                 **keys,
@@ -134,8 +137,11 @@ def as_uri(place: str | Path | None) -> str | None:
         return None
     text = str(place)
     if isinstance(place, Path) and (match := _COLLAPSED.match(text)):
-        return f"{match[1]}://{'/' if match[1] == 'file' else ''}{text[match.end() :]}"
-    return text if _URI.match(text) else None
+        root = {"file": "/"}.get(match[1], "")
+        return f"{match[1]}://{root}{text[match.end() :]}"
+    if _URI.match(text):
+        return text
+    return None
 
 
 def parse_location(uri: str) -> Location:
@@ -166,7 +172,10 @@ def parse_location(uri: str) -> Location:
             " in them, or give them by the environment, e.g. AWS_ACCESS_KEY_ID and"
             " AWS_SECRET_ACCESS_KEY."
         )
-    path = unquote(f"{host}{parts.path}" if scheme != "file" else parts.path).rstrip("/")
+    path = parts.path
+    if scheme != "file":
+        path = f"{host}{path}"
+    path = unquote(path).rstrip("/")
     options = tuple(sorted(parse_qsl(parts.query, keep_blank_values=True)))
     location = Location(scheme, path, options)
     if scheme == "file" and (parts.netloc not in ("", "localhost") or not path):
@@ -186,7 +195,7 @@ def parse_location(uri: str) -> Location:
         )
     unknown = [option for option, _ in options if option not in _OPTIONS[scheme]]
     if unknown or parts.fragment:
-        known = listed(_OPTIONS[scheme]) if _OPTIONS[scheme] else "none"
+        known = ", ".join(_OPTIONS[scheme]) or "none"
         what = f"option {unknown[0]}" if unknown else "part behind #"
         raise ConfigError(
             f"{Location(scheme, path)}: the {what} is unknown; options are {known}. A ? or # in a"
@@ -204,4 +213,6 @@ def parse_location(uri: str) -> Location:
 def set_credentials_aside(place: str) -> str:
     """Return a path as it is, and a URI without credentials, which this process remembers."""
     uri = as_uri(place)
-    return place if uri is None else str(parse_location(uri))
+    if uri is None:
+        return place
+    return str(parse_location(uri))

@@ -147,7 +147,8 @@ def _read_start(pid: int) -> str:
     with suppress(OSError, IndexError):
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         fields = stat.rpartition(")")[2].split()
-        return "" if fields[0] == "Z" else fields[19]
+        if fields[0] != "Z":  # a process that has ended
+            return fields[19]
     return ""
 
 

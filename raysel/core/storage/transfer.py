@@ -220,9 +220,7 @@ def _listed(store: FileSystem, folder: Location) -> list[StoredFile]:
 
 
 def _entry(info: Any, name: str) -> StoredFile:
-    return StoredFile(
-        name, int(info.size), info.mtime_ns / 1e9 if info.mtime_ns is not None else 0.0
-    )
+    return StoredFile(name, int(info.size), (info.mtime_ns or 0) / 1e9)
 
 
 def _refuse_outside(folder: Location, name: str) -> None:
@@ -305,10 +303,10 @@ def _fetch(
         if is_folder:
             (part / location.name).mkdir(parents=True)
         for entry in files:
-            source = location.child(entry.name) if is_folder else location
-            download(
-                store, source, part / location.name / (entry.name if is_folder else ""), entry.size
-            )
+            source, target = location, part / location.name
+            if is_folder:
+                source, target = location.child(entry.name), target / entry.name
+            download(store, source, target, entry.size)
         try:
             part.rename(copy.parent)
         except OSError:

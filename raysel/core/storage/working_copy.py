@@ -45,8 +45,10 @@ def opened_at(place: str | Path, *, write: bool = False) -> Iterator[Path]:
         before = states(local)
         with _naming(local, location):
             yield local
+        if not write:
+            return
         changed = [name for name, state in states(local).items() if before.get(name) != state]
-        for name in changed if write else ():
+        for name in changed:
             with failing_as(DirectoryError, location.child(name), "written"):
                 upload(store, local / name, location, name)
     finally:
