@@ -14,7 +14,7 @@ from raysel.base.estimator import read_convergence
 from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets import target_of
-from raysel.data.targets.folds import number_units
+from raysel.data.targets.folds import Units
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.split import set_parameters
 from raysel.numerics.rankings import bounded_top, descending_order, threshold_on_grid
@@ -33,13 +33,12 @@ _MOST = 100_000
 
 def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
     """Check that every class can be in both halves; quantities are in both."""
-    unit = "sample" if groups is None else "group"
-    members = number_units(groups, len(y))
+    units = Units.find(groups, len(y))
     for what, mask in target_of(y).members(y):
-        if len(np.unique(members[mask])) < 2:
+        if len(np.unique(units.member[mask])) < 2:
             raise DataError(
-                f"{what} is that of one {unit} only, so one half of the samples would lack it; run"
-                " a study without it."
+                f"{what} is that of one {units.noun} only, so one half of the samples would lack"
+                " it; run a study without it."
             )
 
 

@@ -14,7 +14,8 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
-from raysel.data.targets.folds import Pairs, check_units, leave_one_out, number_units
+from raysel.core.printing import by_number
+from raysel.data.targets.folds import Pairs, Units
 from raysel.data.targets.guesses import (
     CONSTANT,
     MOST_FREQUENT,
@@ -172,37 +173,29 @@ class Classes(Target):
         As many folds as samples, or groups, leave one out in each, where a class has fewer: they
         have no strata.
         """
-        unit = "sample" if groups is None else "group"
-        member = number_units(groups, len(y))
-        n_units = int(member.max()) + 1
+        units = Units.find(groups, len(y))
         if groups is not None:
-            check_units(n_units, n_splits, unit, where)
+            units.check_number(n_splits, where)
         classes, counts = np.unique(y, return_counts=True)
-        units = counts
-        if groups is not None:
-            units = np.array([len(np.unique(groups[y == label])) for label in classes])
-        if counts.min() < n_splits == n_units and units.min() > 1:
-            return leave_one_out(member)
-        if counts.min() < n_splits or units.min() < 2:
-            fewest = 2 if n_splits == n_units else n_splits
-            raise DataError(_too_rare(classes, units, fewest, f"{where}={n_splits} folds", unit))
-        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        n_units = np.array([len(np.unique(units.member[y == label])) for label in classes])
+        if counts.min() < n_splits == units.n and n_units.min() > 1:
+            return units.leave_one_out()
+        if counts.min() < n_splits or n_units.min() < 2:
+            fewest = 2 if n_splits == units.n else n_splits
+            folds = f"{where}={n_splits} folds"
+            raise DataError(_too_rare(classes, n_units, fewest, folds, units.noun))
+        return super().folds(y, n_splits, groups=groups, random_state=random_state, where=where)
+
+    def divide(
+        self, y: LabelArray, units: Units, n_splits: int, random_state: int
+    ) -> list[IntArray]:
+        """Divide units among folds with the same shares of the classes of their samples."""
+        kind = StratifiedGroupKFold if units.are_groups else StratifiedKFold
         splitter = kind(n_splits, shuffle=True, random_state=random_state)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the check below raises an error instead
-            pairs = [
-                (train.astype(np.int64), test.astype(np.int64))
-                for train, test in splitter.split(y, y, groups)
-            ]
-        for index, (train, test) in enumerate(pairs):
-            fault = self.untrainable(y, train, "its training set")
-            fault = fault or ("" if len(test) else "it is empty")
-            if fault:
-                raise DataError(
-                    f"{where}, fold {index}: {fault}; set fewer folds, or use groups such that"
-                    " each class is in several."
-                )
-        return pairs
+            warnings.simplefilter("ignore", UserWarning)  # `folds` raises an error instead
+            pairs = list(splitter.split(y, y, units.member))
+        return [np.unique(units.member[test]) for _, test in pairs]
 
     def draw_training_set(
         self, y: LabelArray, train_per_class: int, random_state: int
@@ -250,4 +243,4 @@ def _listed(classes: LabelArray) -> str:
 
 def _counted(number: int, unit: str) -> str:
     """Return a number of samples or groups as text, e.g. ``"1 sample"``."""
-    return f"{number} {unit}{'' if number == 1 else 's'}"
+    return f"{number} {by_number(number, unit, f'{unit}s')}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import DataError
@@ -14,33 +16,45 @@ from raysel.core.errors import DataError
 Pairs: TypeAlias = list[tuple[IntArray, IntArray]]
 
 
-def number_units(groups: LabelArray | None, n_samples: int) -> IntArray:
-    """Number the unit of each sample: its group, or the sample itself. Returns (n_samples,)."""
-    units = np.arange(n_samples) if groups is None else groups
-    return np.unique(units, return_inverse=True)[1]
+@dataclass(frozen=True)
+class Units:
+    """What folds keep whole: groups of samples, or the samples themselves."""
 
+    #: Number of the unit of each sample, from 0; shape (n_samples,).
+    member: IntArray
+    #: Number of units.
+    n: int
+    are_groups: bool
 
-def check_units(n_units: int, n_splits: int, unit: str, where: str) -> None:
-    """Check that there are as many samples, or groups, as folds."""
-    if n_units < n_splits:
-        raise DataError(
-            f"there are {n_units} {unit}s, too few for {where}={n_splits} folds; set at most"
-            f" {n_units} folds."
-        )
+    @classmethod
+    def find(cls, groups: LabelArray | None, n_samples: int) -> Units:
+        """Find the units of samples; `groups` is (n_samples,)."""
+        if groups is None:
+            return cls(np.arange(n_samples), n_samples, are_groups=False)
+        names, member = np.unique(groups, return_inverse=True)
+        return cls(member, len(names), are_groups=True)
 
+    @property
+    def noun(self) -> str:
+        """Word for a unit."""
+        return "group" if self.are_groups else "sample"
 
-def leave_one_out(units: LabelArray) -> Pairs:
-    """Hold out the samples of each unit once, in the order of the units."""
-    return [
-        (np.flatnonzero(units != unit), np.flatnonzero(units == unit)) for unit in np.unique(units)
-    ]
+    def check_number(self, n_splits: int, where: str) -> None:
+        """Check that there are as many units as folds."""
+        if self.n < n_splits:
+            raise DataError(
+                f"there are {self.n} {self.noun}s, too few for {where}={n_splits} folds; set at"
+                f" most {self.n} folds."
+            )
 
+    def leave_one_out(self) -> Pairs:
+        """Hold out the samples of each unit once."""
+        return self.hold_out([unit] for unit in range(self.n))
 
-def pairs_of_units(member: IntArray, tests: Iterable[IntArray]) -> Pairs:
-    """Give the samples for held-out units; `member` is the unit of each sample."""
-    everything = np.arange(len(member), dtype=np.int64)
-    held_out = [np.flatnonzero(np.isin(member, units)) for units in tests]
-    return [(np.setdiff1d(everything, test), test.astype(np.int64)) for test in held_out]
+    def hold_out(self, tests: Iterable[ArrayLike]) -> Pairs:
+        """Return training and held-out samples for the units that each fold holds out."""
+        held_out = [np.isin(self.member, units) for units in tests]
+        return [(np.flatnonzero(~test), np.flatnonzero(test)) for test in held_out]
 
 
 def draw_halves_of_units(

@@ -13,13 +13,7 @@ from sklearn.utils import get_tags
 
 from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import DataError
-from raysel.data.targets.folds import (
-    Pairs,
-    check_units,
-    leave_one_out,
-    number_units,
-    pairs_of_units,
-)
+from raysel.data.targets.folds import Units
 from raysel.data.targets.guesses import (
     CONSTANT,
     STRATIFIED,
@@ -58,7 +52,9 @@ class Labels(Target):
         """Convert an indicator of 0 and 1, or of -1 and 1, to whole numbers 0 and 1."""
         y = checked_labels(y, f"{where}: {what}")
         signed = y.dtype.kind == "i" and y.size and y.min() == -1 and np.isin(y, (-1, 1)).all()
-        return ((y + 1) // 2 if signed else y), None
+        if signed:
+            y = (y + 1) // 2
+        return y, None
 
     def check(self, y: LabelArray, where: str, what: str) -> None:
         """Check that there are two labels, each 0 or 1."""
@@ -104,12 +100,16 @@ class Labels(Target):
 
     def ideal(self, measure: Metric, y: LabelArray) -> LabelArray:
         """Return the labels, or scores with probability 0.9 for the right ones."""
-        return y.copy() if measure.response == "predict" else np.where(y == 1, 0.9, 0.1)
+        if measure.response == "predict":
+            return y.copy()
+        return np.where(y == 1, 0.9, 0.1)
 
     def for_columns(self, model: Any, y: LabelArray) -> Any:
         """Return the model itself where it takes an indicator, else one for each label."""
         tags = get_tags(model).classifier_tags
-        return model if tags is not None and tags.multi_label else OneVsRestClassifier(model)
+        if tags is not None and tags.multi_label:
+            return model
+        return OneVsRestClassifier(model)
 
     def confusion(
         self, y: LabelArray, predicted: LabelArray, classes: LabelArray
@@ -156,34 +156,19 @@ class Labels(Target):
         """Put all units into one stratum: most sets of labels are those of few samples."""
         return np.zeros(member.max() + 1, dtype=np.int64)
 
-    def folds(
-        self,
-        y: LabelArray,
-        n_splits: int,
-        *,
-        groups: LabelArray | None,
-        random_state: int,
-        where: str,
-    ) -> Pairs:
-        """Split samples iteratively (Sechidis et al., ECML PKDD 2011), groups by their labels.
+    def divide(
+        self, y: LabelArray, units: Units, n_splits: int, random_state: int
+    ) -> list[IntArray]:
+        """Divide units iteratively (Sechidis et al., ECML PKDD 2011), groups by their labels.
 
         A rare label can be missing from a fold, see `NestedPlan.lacking`.
         """
         from iterstrat.ml_stratifiers import MultilabelStratifiedKFold  # noqa: PLC0415 - not of all users
 
-        member = number_units(groups, len(y))
-        n_units = int(member.max()) + 1
-        check_units(n_units, n_splits, "sample" if groups is None else "group", where)
-        occurs = np.zeros((n_units, y.shape[1]), dtype=np.int64)
-        np.maximum.at(occurs, member, y)
+        occurs = np.zeros((units.n, y.shape[1]), dtype=np.int64)
+        np.maximum.at(occurs, units.member, y)
         splitter = MultilabelStratifiedKFold(n_splits, shuffle=True, random_state=random_state)
-        pairs = pairs_of_units(member, (test for _, test in splitter.split(occurs, occurs)))
-        empty = [index for index, (_, test) in enumerate(pairs) if not len(test)]
-        if empty and n_splits == n_units:
-            return leave_one_out(member)
-        if empty:
-            raise DataError(f"{where}, fold {empty[0]}: it is empty; set fewer folds.")
-        return pairs
+        return [test for _, test in splitter.split(occurs, occurs)]
 
     def halves(
         self, y: LabelArray, *, groups: LabelArray | None, random_state: int

@@ -15,14 +15,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.printing import listed
-from raysel.data.targets.folds import (
-    Pairs,
-    check_units,
-    draw_halves_of_units,
-    number_units,
-    pairs_of_units,
-)
+from raysel.core.printing import by_number, listed
+from raysel.data.targets.folds import Pairs, Units, draw_halves_of_units
 from raysel.numerics.metrics import METRICS, Metric, metric, metrics_instead
 from raysel.numerics.permutation import LabelPermutations
 
@@ -142,7 +136,7 @@ class Target(ABC):
     def describe(self, y: LabelArray) -> str:
         """Describe kind and number of what is predicted, e.g. ``"3 classes"``."""
         number = self.count(y)
-        return f"{number} {self.noun if number == 1 else self.plural}"
+        return f"{number} {by_number(number, self.noun, self.plural)}"
 
     def described(self, y: LabelArray, of: str) -> str:
         """Say what y is, which is called `of`, e.g. ``"y has 3 classes"``."""
@@ -178,7 +172,9 @@ class Target(ABC):
 
     def known_beside(self, y: LabelArray) -> LabelArray | None:
         """Return what a metric may know beside a model; None where the model has the classes."""
-        return None if self.is_of_classes else self.known(y)
+        if self.is_of_classes:
+            return None
+        return self.known(y)
 
     def spread(self, y: LabelArray) -> FloatArray | float:
         """Return the size of the differences among outputs of a model."""
@@ -194,7 +190,9 @@ class Target(ABC):
 
     def columns(self, y: LabelArray) -> list[LabelArray]:
         """Return classes or quantities of one column each, by which filters score features."""
-        return [y] if y.ndim == 1 else list(y.T)
+        if y.ndim == 1:
+            return [y]
+        return list(y.T)
 
     def confusion(
         self, y: LabelArray, predicted: LabelArray, classes: LabelArray
@@ -280,7 +278,9 @@ class Target(ABC):
         if not len(counts):
             return ""
         least, most = int(counts.min()), int(counts.max())
-        return f"{least if least == most else f'{least} to {most}'} a {self.noun}"
+        if least == most:
+            return f"{least} a {self.noun}"
+        return f"{least} to {most} a {self.noun}"
 
     def describe_values(self, y: LabelArray, column_names: Sequence[str]) -> str:
         """Describe the values of y: by default the samples of each class or label."""
@@ -338,35 +338,44 @@ class Target(ABC):
         Returns the training and the held-out samples of each fold; `where` is the key that gives
         their number. `groups` is (n_samples,).
         """
-        unit = "sample" if groups is None else "group"
-        member = number_units(groups, len(y))
-        n_units = int(member.max()) + 1
-        check_units(n_units, n_splits, unit, where)
-        strata = self.strata(y, member, n_splits)
-        splitter = StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
-        pairs = pairs_of_units(member, (test for _, test in splitter.split(strata, strata)))
-        for index, (train, _) in enumerate(pairs):
-            if fault := self.untrainable(y, train, "its training set"):
+        units = Units.find(groups, len(y))
+        units.check_number(n_splits, where)
+        tests = self.divide(y, units, n_splits, random_state)
+        pairs = units.hold_out(tests)
+        if n_splits == units.n and not all(len(test) for _, test in pairs):
+            return units.leave_one_out()
+        for index, (train, test) in enumerate(pairs):
+            fault = self.untrainable(y, train, "its training set")
+            if not len(test):
+                fault = "it is empty"
+            if fault:
                 raise DataError(f"{where}, fold {index}: {fault}; set fewer folds.")
         return pairs
+
+    def divide(
+        self, y: LabelArray, units: Units, n_splits: int, random_state: int
+    ) -> list[IntArray]:
+        """Divide units among folds with equal shares of the strata; returns those of each fold."""
+        strata = self.strata(y, units.member, n_splits)
+        splitter = StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
+        return [test for _, test in splitter.split(strata, strata)]
 
     def halves(
         self, y: LabelArray, *, groups: LabelArray | None, random_state: int
     ) -> tuple[IntArray, IntArray]:
         """Draw two disjoint halves of the samples, or of the groups, with equal strata."""
-        unit = "sample" if groups is None else "group"
-        member = number_units(groups, len(y))
-        n_units = int(member.max()) + 1
+        units = Units.find(groups, len(y))
         generator = np.random.default_rng(random_state)
-        strata = self.strata(y, member, -(-n_units // _STRATA))
+        strata = self.strata(y, units.member, -(-units.n // _STRATA))
         for _ in range(_MOST_DRAWS):  # a class of few groups can be missing from a half
-            units = draw_halves_of_units(strata, generator)
-            first, second = (np.flatnonzero(np.isin(member, half)) for half in units)
+            drawn = draw_halves_of_units(strata, generator)
+            first, second = (np.flatnonzero(np.isin(units.member, half)) for half in drawn)
             if not any(len(self.missing(y, half)) for half in (first, second)):
                 return first.astype(np.int64), second.astype(np.int64)
         raise DataError(
-            f"{_MOST_DRAWS} random divisions of the {n_units} {unit}s into halves all lack a class"
-            f" or label in one half; run a study without the rarest one, or with more {unit}s."
+            f"{_MOST_DRAWS} random divisions of the {units.n} {units.noun}s into halves all lack a"
+            " class or label in one half; run a study without the rarest one, or with more"
+            f" {units.noun}s."
         )
 
     def to_array(self, y: LabelArray) -> LabelArray:
@@ -407,4 +416,6 @@ def choose_target(y: LabelArray, asked: Target | str | None, where: str) -> Targ
     if asked is not None and not asked.is_of_classes:
         return asked
     found = [target for target in reversed(_KINDS.values()) if target.recognises(y)]
-    return found[0] if asked is None else next(each for each in found if each.is_of_classes)
+    if asked is None:
+        return found[0]
+    return next(each for each in found if each.is_of_classes)
