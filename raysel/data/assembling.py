@@ -118,7 +118,9 @@ def _narrowed(layout: Layout, kept: IntArray) -> Layout | None:
     if isinstance(layout, WithConfounds):
         return layout.features
     widths = {name: int(np.isin(kept, np.r_[part]).sum()) for name, part in layout.slices().items()}
-    return Modalities({name: width for name, width in widths.items() if width}) if widths else None
+    if widths:
+        return Modalities({name: width for name, width in widths.items() if width})
+    return None
 
 
 def _check_samples(X: LabelArray | StoredSamples, source: str) -> None:
@@ -286,7 +288,9 @@ def _rows(raw: RawData, kept: BoolArray) -> RawData:
 def _class_name(value: Any) -> str:
     """Name of a class; that of a whole number is the same for every type of numbers."""
     number = isinstance(value, int | float | np.number | np.bool_) and float(value).is_integer()
-    return str(int(value)) if number else str(value)
+    if number:
+        return str(int(value))
+    return str(value)
 
 
 def _layout(

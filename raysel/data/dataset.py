@@ -278,7 +278,9 @@ unprepared, drop_unlabelled, confounds
     @property
     def tasks(self) -> IntArray | None:
         """Task of each sample, as a position in the layout's tasks; None for data of one task."""
-        return self.X.tasks if isinstance(self.X, TaskBlocks) else None
+        if isinstance(self.X, TaskBlocks):
+            return self.X.tasks
+        return None
 
     @cached_property
     def filled(self) -> Samples:
@@ -296,7 +298,9 @@ unprepared, drop_unlabelled, confounds
             )
             for block, start, stop in zip(blocks_of(self.X), widths, widths[1:], strict=False)
         )
-        return TaskBlocks(blocks, self.X.tasks) if isinstance(self.X, TaskBlocks) else blocks[0]
+        if isinstance(self.X, TaskBlocks):
+            return TaskBlocks(blocks, self.X.tasks)
+        return blocks[0]
 
     @cached_property
     def excerpt(self) -> Dataset:
@@ -325,8 +329,10 @@ unprepared, drop_unlabelled, confounds
             numbers = np.array(
                 [feature not in self.categories for feature in self.feature_names[columns]]
             )
-            if numbers.any():
-                found[name] = part if numbers.all() else part[:, numbers]
+            if numbers.all():
+                found[name] = part
+            elif numbers.any():
+                found[name] = part[:, numbers]
         return found
 
     @cached_property

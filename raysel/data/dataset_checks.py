@@ -44,6 +44,8 @@ def validated_parts(
     names = tuple(map(str, feature_names)) or tuple(layout.default_names())
     chosen = choose_target(np.asarray(y), target, where)
     y, note = chosen.convert(np.asarray(y), where, what, is_asked=target is not None)
+    if note and note not in notes:
+        notes = (*notes, note)
     groups = None if groups is None else checked_labels(np.asarray(groups), f"{where}: groups")
     if layout.n_features != X.shape[1]:
         raise DataError(
@@ -85,7 +87,7 @@ def validated_parts(
         "groups": groups,
         "feature_names": names,
         "label_names": chosen.column_names(label_names, y, where),
-        "notes": (*notes, note) if note and note not in notes else tuple(notes),
+        "notes": tuple(notes),
         "categories": texts,
         "unprepared": incomplete or bool(texts),
         "target": chosen,

@@ -245,7 +245,7 @@ def load_dataset(
             " would not be fetched; copy the folder to this machine and give its path."
         )
     place = local_data(path_or_name)
-    one = label if label is None or isinstance(label, str) else None
+    one, quantities = _split_label(label)
     options = ReadOptions(
         one,
         groups,
@@ -253,7 +253,7 @@ def load_dataset(
         delimiter,
         unprepared=unprepared,
         drop_unlabelled=drop_unlabelled,
-        quantities=() if label is None or isinstance(label, str) else tuple(label),
+        quantities=quantities,
         confounds=tuple(confounds),
         table=None if table is None else find_data_file(table),
     )
@@ -281,9 +281,11 @@ def load_dataset(
         if place in _GENERATORS:
             source, raw = _generate(str(place), options, beside, params or {})
         else:
-            read = _read_file if in_memory else _read_stored
+            read = _read_stored
             if place in BUILTIN_NAMES:
                 read = _read_builtin
+            elif in_memory:
+                read = _read_file
             source, raw = read(place, options, beside)
         return Dataset.from_raw(
             replace(raw, unprepared=unprepared),
@@ -360,6 +362,13 @@ def _generate(
     return name, RawData(X=np.asarray(made.X).reshape(-1, *made.layout.shape), y=made.y, name=name)
 
 
+def _split_label(label: Any) -> tuple[str | None, tuple[str, ...]]:
+    """Return the name of the label, or those of several quantities."""
+    if label is None or isinstance(label, str):
+        return label, ()
+    return None, tuple(label)
+
+
 def _is_like(value: Any, default: Any) -> bool:
     """Return whether a parameter with this default takes a value."""
     if isinstance(default, tuple):
@@ -374,7 +383,9 @@ def _allowed(default: Any) -> str:
     """What a parameter with this default takes, as text."""
     if isinstance(default, tuple):
         return "a list of whole numbers >= 0"
-    return "a number >= 0" if isinstance(default, float) else "a whole number >= 0"
+    if isinstance(default, float):
+        return "a number >= 0"
+    return "a whole number >= 0"
 
 
 def _refuse_options_of_files(

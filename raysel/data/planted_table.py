@@ -110,4 +110,6 @@ def _role(module: int, gene: int, n_planted: int, n_modules: int) -> str:
     """Return what a gene is."""
     if module < n_planted:
         return PROXY if gene else PLANTED
-    return BATCH if module >= n_modules - 2 else NOISE
+    if module >= n_modules - 2:
+        return BATCH
+    return NOISE

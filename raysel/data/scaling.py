@@ -198,7 +198,9 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         for block in scaled:
             block.flags.writeable = False  # TaskBlocks would copy a writable array
         blocks = TaskBlocks(scaled, samples.tasks)
-        return blocks if isinstance(X, TaskBlocks) else blocks.dense()
+        if isinstance(X, TaskBlocks):
+            return blocks
+        return blocks.dense()
 
     def _scaled(self, block: FloatArray, columns: slice) -> FloatArray:
         scaled = block - self.offset_[columns]

@@ -55,7 +55,9 @@ class StoredSamples:
     scaler: Any = None
 
     def __len__(self) -> int:
-        return self.source.shape[0] if self.rows is None else len(self.rows)
+        if self.rows is None:
+            return self.source.shape[0]
+        return len(self.rows)
 
     def __repr__(self) -> str:
         return f"StoredSamples({len(self)} of {self.source!r})"
@@ -78,8 +80,14 @@ class StoredSamples:
 
     def __getitem__(self, rows: Any) -> StoredSamples:
         """Select samples by a slice, an array of integers or a mask; nothing is read."""
-        selected = np.arange(len(self))[rows]
-        return replace(self, rows=selected if self.rows is None else self.rows[selected])
+        return replace(self, rows=self._positions[rows])
+
+    @property
+    def _positions(self) -> IntArray:
+        """Row of each sample in the file; shape (n_samples,)."""
+        if self.rows is None:
+            return np.arange(len(self))
+        return self.rows
 
     def scaled(self, scaler: Any) -> StoredSamples:
         """Return the samples as a fitted scaler transforms them."""
@@ -87,18 +95,18 @@ class StoredSamples:
 
     def row_blocks(self) -> Iterator[tuple[IntArray, FloatArray]]:
         """Read samples in the file's order: their positions, and values (n_block, n_features)."""
-        rows = np.arange(len(self)) if self.rows is None else self.rows
+        rows = self._positions
         order = np.argsort(rows, kind="stable")
         ordered, first = rows[order], 0
         for block in self.source.blocks():
             start, stop = np.searchsorted(ordered, [first, first + len(block)])
             if start < stop:
-                whole = stop - start == len(block)
-                values = block if whole else block[ordered[start:stop] - first]
-                yield (
-                    order[start:stop],
-                    values if self.scaler is None else self.scaler.transform(values),
-                )
+                values = block
+                if stop - start < len(block):
+                    values = block[ordered[start:stop] - first]
+                if self.scaler is not None:
+                    values = self.scaler.transform(values)
+                yield order[start:stop], values
             first += len(block)
 
     def array(self) -> FloatArray:

@@ -160,7 +160,9 @@ def make_multimodal_classification(
         t = (t - t.mean(axis=0)) / t.std(axis=0)
         X[:, planted] += indicator @ t
         mask[planted] = True
-    return Dataset(X, indicator.astype(int) if multilabel else y, layout, name="planted"), mask
+    if multilabel:
+        y = indicator.astype(int)
+    return Dataset(X, y, layout, name="planted"), mask
 
 
 def _block(n_cells: int, height: int, width: int) -> tuple[int, int]:

@@ -59,8 +59,12 @@ class TableRows:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         """Return the numbers of the samples."""
-        numbers = self.numbers if self._has_all and not copy else self.numbers[self.rows]
-        return numbers if dtype is None else numbers.astype(dtype, copy=False)
+        numbers = self.numbers
+        if copy or not self._has_all:
+            numbers = numbers[self.rows]
+        if dtype is None:
+            return numbers
+        return numbers.astype(dtype, copy=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -86,7 +90,9 @@ class TableRows:
     def cells(self) -> Any:
         """The samples as an estimator gets them: rows of the array or the frame."""
         is_frame = hasattr(self.table, "iloc")
-        return self.table.iloc[self.rows] if is_frame else self.table[self.rows]
+        if is_frame:
+            return self.table.iloc[self.rows]
+        return self.table[self.rows]
 
     @property
     def filled(self) -> FloatArray:
@@ -164,7 +170,9 @@ def _columns(table: Any, places: IntArray) -> Any:
         return table[:, places]
     columns = table.iloc[:, places]
     dtype = columns.dtypes.iloc[0]
-    return np.asarray(columns) if isinstance(dtype, np.dtype) and dtype.kind in "biuf" else columns
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        return np.asarray(columns)
+    return columns
 
 
 def _each(columns: Any) -> Iterator[Any]:

@@ -151,7 +151,9 @@ Samples: TypeAlias = FloatArray | StoredSamples | TableRows | TaskBlocks
 
 def blocks_of(X: Samples) -> tuple[FloatArray, ...]:
     """Return the samples of each task, or all samples as the only block."""
-    return X.blocks if isinstance(X, TaskBlocks) else (np.asarray(X),)
+    if isinstance(X, TaskBlocks):
+        return X.blocks
+    return (np.asarray(X),)
 
 
 def parts_of(X: Samples) -> Iterator[tuple[IntArray, slice, FloatArray]]:
@@ -164,13 +166,17 @@ def parts_of(X: Samples) -> Iterator[tuple[IntArray, slice, FloatArray]]:
 
 def dense(X: Samples) -> FloatArray:
     """Return samples as an array, with NaN in the columns of other tasks."""
-    return X.dense() if isinstance(X, TaskBlocks) else np.asarray(X)
+    if isinstance(X, TaskBlocks):
+        return X.dense()
+    return np.asarray(X)
 
 
 def as_samples(X: ArrayLike | TaskBlocks) -> Any:
     """Convert samples to a C-contiguous array, unless they are of another type of samples."""
     known = isinstance(X, StoredSamples | TableRows | TaskBlocks)
-    return X if known else np.ascontiguousarray(X)
+    if known:
+        return X
+    return np.ascontiguousarray(X)
 
 
 def as_task_blocks(X: Samples, layout: Layout) -> TaskBlocks:

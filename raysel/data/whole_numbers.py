@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 
 from raysel.core.arrays import FloatArray, LabelArray
-from raysel.core.printing import listed
+from raysel.core.printing import by_number, listed
 
 #: Floats hold all whole numbers up to this one.
 _LARGEST = 2**53
@@ -53,9 +53,8 @@ def beyond_floats(rounded: Collection[str]) -> tuple[str, ...]:
     """Say that columns of some names hold integers that are rounded as floats; nothing of none."""
     if not rounded:
         return ()
-    one = len(rounded) == 1
     names = listed([f"'{name}'" for name in rounded], _NAMED)
-    columns = f"column {names} holds" if one else f"columns {names} hold"
+    columns = by_number(len(rounded), f"column {names} holds", f"columns {names} hold")
     return (f"{columns} {BEYOND_FLOATS}: {_REMEDY}",)
 
 

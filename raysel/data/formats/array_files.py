@@ -53,7 +53,9 @@ def open_arrays(path: Path, alone: str = "X") -> Iterator[ArrayFile]:
         elif suffix == ".npz":
             opened = open_npz(path)
         else:
-            kind = "hdf5" if suffix != ".mat" or _is_hdf5(path) else "mat"
+            kind = "hdf5"
+            if suffix == ".mat" and not _is_hdf5(path):
+                kind = "mat"
             opened = nullcontext(isolated_arrays(path, kind))
         with opened as file:
             taken: dict[str, int] = {}

@@ -24,6 +24,7 @@ from raysel.data.formats.recognition import (
     numbered_texts,
     odd_cells,
     reads_as_number,
+    value_type,
 )
 from raysel.data.targets import looks_like_quantity
 from raysel.data.whole_numbers import are_rounded, large_columns, whole_numbers
@@ -56,11 +57,13 @@ def prepared(table: Any) -> tuple[Any, tuple[str, ...]]:
             field = table.schema.field(i).with_type(kind.value_type)
             table = table.set_column(i, field, decoded(table.column(i)))
         # polars writes string views, which few functions of PyArrow accept.
-        if pa.types.is_string_view(kind.value_type if pa.types.is_dictionary(kind) else kind):
+        if pa.types.is_string_view(value_type(kind)):
             chunks = [_plain_text(chunk) for chunk in table.column(i).chunks]
             field = table.schema.field(i).with_type(pa.large_string())
             table = table.set_column(i, field, pa.chunked_array(chunks, pa.large_string()))
-    return table.rename_columns(names) if notes else table, tuple(notes)
+    if notes:
+        table = table.rename_columns(names)
+    return table, tuple(notes)
 
 
 def _plain_text(values: Any) -> Any:
@@ -135,8 +138,8 @@ def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[
             f" cells, e.g. {short(repr(different[0]), 40)}, too many for categories; leave it out"
             " by drop, or name it by cv.groups if it tells which samples are of one origin."
         )
-    position = {text: float(i) for i, text in enumerate(different)}
-    values = [np.nan if text is None else position[text] for text in texts]
+    position: dict[str | None, float] = {text: float(i) for i, text in enumerate(different)}
+    values = [position.get(text, np.nan) for text in texts]
     return np.array(values)[cells], different
 
 

@@ -35,7 +35,9 @@ def without_comments(text: bytes) -> Lines:
         last, end, n_above = comment[0], comment.end(), n_above + 1
     if not text[end:].strip():  # every line has the mark, so that it is none of comments
         return Lines(text)
-    among = _spans(text, end) if any(start in text for start in _STARTS) else []
+    among = []
+    if any(start in text for start in _STARTS):
+        among = _spans(text, end)
     n_lines = text.count(b"\n", end) + 1
     if 2 * len(among) >= n_lines:
         among = []
@@ -44,8 +46,7 @@ def without_comments(text: bytes) -> Lines:
     for first, behind in among:
         kept.append(text[start:first])
         start = behind
-    rest = b"".join([*kept, text[start:]]) if among else text[end:]
-    return Lines(rest, n_above + len(among), last)
+    return Lines(b"".join([*kept, text[start:]]), n_above + len(among), last)
 
 
 def _spans(text: bytes, start: int) -> list[tuple[int, int]]:

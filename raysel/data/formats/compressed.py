@@ -40,13 +40,17 @@ def data_suffix(path: str | PurePath) -> str:
     suffix = inner.suffix.lower()
     if inner == given or suffix in _TEXT:
         return suffix
-    return given.suffix.lower() if suffix else _TABLE
+    if suffix:
+        return given.suffix.lower()
+    return _TABLE
 
 
 def data_stem(path: str | PurePath) -> str:
     """Return the name of a data file without folder and suffix, e.g. x of x.csv.gz."""
     given, inner = PurePath(path), _unpacked(path)
-    return inner.stem if data_suffix(path) in _TEXT else given.stem
+    if data_suffix(path) in _TEXT:
+        return inner.stem
+    return given.stem
 
 
 def _unpacked(path: str | PurePath) -> PurePath:

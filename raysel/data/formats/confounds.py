@@ -103,7 +103,8 @@ def _joined(columns: Mapping[str, LabelArray], n_samples: int, source: str) -> C
     values, categories = np.empty((n_samples, len(columns))), {}
     for i, (name, column) in enumerate(columns.items()):
         cells = np.asarray(column)
-        cells = cells.ravel() if cells.size == max(cells.shape, default=0) else cells
+        if cells.size == max(cells.shape, default=0):
+            cells = cells.ravel()
         if cells.shape != (n_samples,):
             raise DataError(
                 f"confounds: {name} of {source} has the shape {cells.shape}; give one value for"
@@ -114,7 +115,7 @@ def _joined(columns: Mapping[str, LabelArray], n_samples: int, source: str) -> C
             continue
         texts = [text.strip() for text in cells.astype(np.str_).tolist()]
         if all(not text or reads_as_number(text) for text in texts):
-            values[:, i] = [float(text) if text else np.nan for text in texts]
+            values[:, i] = [float(text or "nan") for text in texts]
             continue
         different = sorted(set(texts) - {""})
         place = {text: float(number) for number, text in enumerate(different)}

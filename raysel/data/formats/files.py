@@ -132,8 +132,10 @@ def matching(patterns: Iterable[str], names: Sequence[str]) -> list[int]:
     places = {name: place for place, name in enumerate(names)}
     found: set[int] = set()
     for pattern in patterns:
-        exact = [places[pattern]] if pattern in places else []
-        found.update(exact or (i for i, name in enumerate(names) if fnmatchcase(name, pattern)))
+        if pattern in places:
+            found.add(places[pattern])
+        else:
+            found.update(i for i, name in enumerate(names) if fnmatchcase(name, pattern))
     return sorted(found)
 
 
@@ -278,4 +280,6 @@ def without_label(rows: list[int], n_samples: int) -> str:
 
 def as_labels(values: LabelArray) -> LabelArray:
     """Flatten labels that a file stores as one row or one column."""
-    return values.ravel() if values.ndim == 2 and 1 in values.shape else np.asarray(values)
+    if values.ndim == 2 and 1 in values.shape:
+        return values.ravel()
+    return np.asarray(values)

@@ -84,7 +84,7 @@ def read_pixels(path: Path) -> Pixels:
     mode = _CONVERTED.get(upright.mode, upright.mode)
     if mode == "RGB" and "transparency" in upright.info:
         mode = "RGBA"
-    pixels = np.asarray(upright if mode == upright.mode else upright.convert(mode))
+    pixels = np.asarray(upright.convert(mode))
     if mode in _GREY:
         return Pixels(pixels.astype(pixels.dtype.newbyteorder("=")), turned, False)
     if mode not in {"RGB", "RGBA", "LA"}:
@@ -193,7 +193,7 @@ def _stacked(path: Path, files: Sequence[Path]) -> tuple[LabelArray, list[str]]:
     n_turned, n_opaque, coloured = 0, 0, None
     for file in files:
         image, turned, opaque = read_pixels(file)
-        first = images[0] if images else image
+        first = (images or [image])[0]
         if not images:  # all are as large
             what = f"its {len(files)} images of {' x '.join(map(str, image.shape))} values"
             check_data_bytes(path, BYTES_OF_A_NUMBER * len(files) * image.size, what)

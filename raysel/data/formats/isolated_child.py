@@ -70,7 +70,9 @@ def read_hdf5(path: str, limit: int, name: str | None) -> dict[str, Any] | np.nd
     import h5py  # noqa: PLC0415 - a library is loaded for its own files only
 
     with h5py.File(path, "r", locking="best-effort") as file:
-        return {"names": hdf5_names(file)} if name is None else hdf5_array(file, name, limit)
+        if name is None:
+            return {"names": hdf5_names(file)}
+        return hdf5_array(file, name, limit)
 
 
 def hdf5_names(file: Any) -> list[str]:
@@ -122,7 +124,9 @@ def hdf5_array(file: Any, name: str, limit: int) -> np.ndarray:
     values = values.T
     if kind == "char":
         return _text(values)
-    return values.astype(np.bool_) if kind == "logical" else values
+    if kind == "logical":
+        return values.astype(np.bool_)
+    return values
 
 
 def _hdf5_values(dataset: Any, name: str, limit: int) -> np.ndarray:
@@ -216,7 +220,9 @@ def read_mat(path: str, limit: int, name: str | None) -> dict[str, Any] | np.nda
         raise ValueError(f"a variable of shape {shape}")
     check_size(math.prod(shape), _NUMBER, f"the matrix {name} of shape {shape}", limit)
     values = io.loadmat(path, variable_names=[name])[name]
-    return _dense(values, name, limit) if sparse.issparse(values) else np.asarray(values)
+    if sparse.issparse(values):
+        return _dense(values, name, limit)
+    return np.asarray(values)
 
 
 def _dense(matrix: Any, name: str, limit: int) -> np.ndarray:
@@ -340,7 +346,9 @@ def _table_bytes(table: Any) -> int:
 
     texts = 0
     for column in table.columns:
-        for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
+        if not pa.types.is_dictionary(column.type):
+            continue
+        for chunk in column.chunks:
             kind = chunk.dictionary.type
             if pa.types.is_string(kind) or pa.types.is_large_string(kind):
                 texts += len(chunk) * (pc.max(pc.binary_length(chunk.dictionary)).as_py() or 0)
@@ -381,7 +389,9 @@ def _answer(
         load()
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         most = used + _OTHER + n_copies * limit + Path(path).stat().st_size
-        most = min(most, sys.maxsize if hard == resource.RLIM_INFINITY else hard)
+        most = min(most, sys.maxsize)
+        if hard != resource.RLIM_INFINITY:
+            most = min(most, hard)
         resource.setrlimit(
             resource.RLIMIT_CPU, (round(time.process_time()) + seconds, resource.RLIM_INFINITY)
         )

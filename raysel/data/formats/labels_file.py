@@ -70,7 +70,7 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> FileLabels:
             raise DataError(
                 f"labels: {path} holds {held}; name the one of the labels by dataset.label."
             )
-        label = (named if len(named) == 1 else rest)[0]
+        label = (named or rest)[0]
     elif label not in columns:
         raise DataError(f"label: {path} has no column {label}; it holds {held}.")
     y = _values(path, label, columns[label])
@@ -90,7 +90,9 @@ def array_labels(values: Any) -> LabelArray:
     labels = as_labels(np.asarray(values))
     if labels.dtype.kind == "S":
         labels = np.char.decode(labels, "utf-8")
-    return np.char.rstrip(labels) if labels.dtype.kind == "U" else labels
+    if labels.dtype.kind == "U":
+        return np.char.rstrip(labels)
+    return labels
 
 
 def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str, list[str]]:

@@ -165,8 +165,11 @@ def nifti_content(values: LabelArray, affine: FloatArray | None, path: str | Pat
             f" up to {_SIDE}."
         )
     nibabel = load_nibabel(f"the file {path}")
-    stored = values.astype(np.uint8) if values.dtype == bool else values
-    image = nibabel.Nifti1Image(stored, np.eye(4) if affine is None else affine)
+    if values.dtype == bool:
+        values = values.astype(np.uint8)
+    if affine is None:
+        affine = np.eye(4)
+    image = nibabel.Nifti1Image(values, affine)
     return gzip.compress(image.to_bytes(), mtime=0)
 
 

@@ -245,7 +245,9 @@ def rank_of_label_name(name: str) -> int | None:
     """Return how usual a name is for labels, 0 for the most usual; None for other names."""
     plain = re.sub(r"[\s.-]+", "_", name.strip().lower())
     names = (*TAKEN, *PROPOSED)
-    return names.index(plain) if plain in names else None
+    if plain in names:
+        return names.index(plain)
+    return None
 
 
 def is_unnamed(name: str) -> bool:
@@ -295,7 +297,9 @@ def _words(name: str) -> tuple[frozenset[str], ...]:
 
 
 def _singular(word: str) -> str:
-    return word if word in _OF_SAMPLES else word.removesuffix("s")
+    if word in _OF_SAMPLES:
+        return word
+    return word.removesuffix("s")
 
 
 def names_weight(name: str) -> bool:
@@ -350,9 +354,16 @@ def _names_axis(name: str) -> bool:
     return bool(words) and words <= _ONE_AXIS
 
 
+def value_type(kind: Any) -> Any:
+    """Return the type of the values, of categories that of the words."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    return kind
+
+
 def is_text(kind: Any) -> bool:
     """Return whether values of a type, or categories, are text."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = value_type(kind)
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
@@ -393,7 +404,9 @@ def odd_cells(counts: Mapping[str, int], n_cells: int, more_than: int = 0) -> st
 
 def decoded(column: Any) -> Any:
     """Return a column with its categories written out."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    return column
 
 
 def numbered_texts(column: Any) -> tuple[list[str | None], LabelArray]:
@@ -423,7 +436,9 @@ def codes(column: Any) -> LabelArray | None:
     if pa.types.is_floating(column.type):
         values = column.to_numpy()
         with np.errstate(invalid="ignore"):
-            return values.astype(np.int64) if np.array_equal(values, np.floor(values)) else None
+            if np.array_equal(values, np.floor(values)):
+                return values.astype(np.int64)
+            return None
     if pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
         return np.asarray(column.to_numpy())
     if is_text(column.type):
@@ -468,10 +483,9 @@ def _number_of_classes(column: Any, *, named: bool) -> int | None:
     n_values: int = pc.count_distinct(column).as_py()
     if not 2 <= n_values <= most:
         return None
-    fractions = (
-        pa.types.is_floating(kind) and not pc.all(pc.equal(column, pc.floor(column))).as_py()
-    )
-    return None if fractions else n_values
+    if pa.types.is_floating(kind) and not pc.all(pc.equal(column, pc.floor(column))).as_py():
+        return None
+    return n_values
 
 
 def is_in_other_words(values: LabelArray, y: LabelArray) -> bool:

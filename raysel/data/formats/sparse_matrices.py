@@ -33,7 +33,9 @@ _LINES, _START = 20, 2**20
 
 def sparse_matrices(names: Collection[str]) -> dict[str, set[str]]:
     """Return the arrays of each sparse matrix by its name; that of a whole file is empty."""
-    found = {"": set(names)} if set(names) >= _SAVED else {}
+    found = {}
+    if set(names) >= _SAVED:
+        found[""] = set(names)
     for name in names:
         start = name.removesuffix(_COMPRESSED[-1])
         arrays = {start + part for part in _COMPRESSED}
@@ -67,8 +69,12 @@ def refuse_sparse_text(path: Path, text: bytes, name: str = "X") -> None:
 
 def refuse_sparse_files(path: Path) -> None:
     """Refuse a file of a sparse matrix, or a folder with one, as sequencing programs write."""
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    for file in files if all(file.is_file() for file in files) else ():
+    files = [path]
+    if path.is_dir():
+        files = sorted(path.iterdir())
+    if not all(file.is_file() for file in files):
+        return
+    for file in files:
         suffixes = PurePath(file.name.lower()).suffixes[-2:]
         for suffix in set(suffixes) & set(_SUFFIXES):
             raise _error(file, *_SUFFIXES[suffix])

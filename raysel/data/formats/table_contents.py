@@ -47,7 +47,7 @@ def raw_data(
 ) -> RawData:
     """Content of a table: the columns of labels and groups, and the others as features."""
     metadata = table.schema.metadata or {}
-    stored = parse_json(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
+    stored = parse_json(metadata.get(METADATA_KEY, "{}"))
     names: list[str] = table.column_names
     if options.groups is None and stored and "groups" in names:
         options = replace(options, groups="groups")
@@ -124,7 +124,8 @@ def _with_features(
         parts = modalities.modalities
         widths = ", ".join(f"{name} ({width})" for name, width in parts.items())
         notes += (f"the columns are named as those of {len(parts)} modalities: {widths}",)
-        layout = WithConfounds(modalities, n_beside) if n_beside else modalities
+        if n_beside:
+            layout = WithConfounds(modalities, n_beside)
     X, categories = features(table, positions, source, raw.y, unprepared=options.unprepared)
     return replace(
         raw,
@@ -240,7 +241,9 @@ def _find_labels(table: Any, names: list[str], source: str) -> tuple[str | None,
         raise DataError(
             f"{source} has no column y, label, target or class; {mend}. It holds {listed(names)}."
         )
-    return (None, indicator) if len(indicator) > 1 else (usual[0], ())
+    if len(indicator) > 1:
+        return (None, indicator)
+    return (usual[0], ())
 
 
 def _modalities(features: Sequence[str]) -> Modalities | None:
@@ -250,7 +253,9 @@ def _modalities(features: Sequence[str]) -> Modalities | None:
     if len(prefixes) < len(features) or not 2 <= len(widths) < len(features):
         return None
     n_runs = sum(1 for _ in groupby(prefixes))
-    return Modalities(dict(widths)) if n_runs == len(widths) else None
+    if n_runs == len(widths):
+        return Modalities(dict(widths))
+    return None
 
 
 def _by_modality(

@@ -315,4 +315,6 @@ def _aligned(values: Any, frame: Any, role: str) -> LabelArray:
         return array
     # Text, categories and pandas' own types of integers come as objects.
     n_texts = sum(isinstance(value, str) for value in array.ravel())
-    return np.array(array.tolist()) if n_texts in (0, array.size) else array
+    if n_texts in (0, array.size):
+        return np.array(array.tolist())
+    return array

@@ -134,7 +134,9 @@ def _naming(comment: bytes, dialect: Dialect, rows: bytes) -> bytes:
     line = line_of_names(comment)
     cells = [cells for cells, _ in _rows([line], dialect.delimiter)]
     fits = cells and len(cells[0]) == dialect.n_columns > 1 and all(cells[0])
-    return line if fits else b""
+    if fits:
+        return line
+    return b""
 
 
 def recognise(data: bytes, delimiter: str | None = None, known: Collection[str] = ()) -> Dialect:
@@ -187,7 +189,9 @@ def _rows(lines: list[bytes], delimiter: str) -> list[tuple[list[str], int]]:
 
 
 def _usual_width(rows: Sequence[Sequence[str]]) -> int:
-    return Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    if not rows:
+        return 0
+    return Counter(map(len, rows)).most_common(1)[0][0]
 
 
 def _fit(rows: list[tuple[list[str], int]]) -> float:
@@ -278,7 +282,9 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
 def _check_columns(path: Path, data: bytes, delimiter: str | None) -> None:
     """Check the memory of as many columns as the first line may have, by its delimiters."""
     end = data.find(b"\n")
-    line = data if end < 0 else data[:end]
+    if end < 0:
+        end = len(data)
+    line = data[:end]
     marks = [delimiter] if delimiter else [*_NAMES]
     n_columns = 1 + max(line.count(mark.encode()) for mark in marks)
     check_data_bytes(path, n_columns * _COLUMN, f"its first line of up to {n_columns} cells")

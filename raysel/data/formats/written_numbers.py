@@ -60,8 +60,9 @@ def with_hyphens(text: bytes) -> tuple[bytes, tuple[str, ...]]:
     if text.isascii():
         return text, ()
     changed, n_signs = _BEFORE_NUMBER.subn(rb"\1-", text)
-    notes = ("its minus signs of print are read as hyphens",) if n_signs else ()
-    return changed, notes
+    if not n_signs:
+        return text, ()
+    return changed, ("its minus signs of print are read as hyphens",)
 
 
 @dataclass
@@ -108,12 +109,16 @@ def _without_unit(texts: Any) -> tuple[str, Any]:
     """Return the sign of a unit that all cells of a column have, and the cells without it."""
     first = next((text for text in texts.slice(0, _FIRST_ROWS).to_pylist() if text), "")
     found = _WITH_UNIT.fullmatch(first)
-    before, behind = (found[1].strip(), found[2].strip()) if found else ("", "")
+    if not found:
+        return "", texts
+    before, behind = found[1].strip(), found[2].strip()
     sign = before or behind
     if (before and behind) or not re.fullmatch(_UNIT, sign):
         return "", texts
     escaped = re.escape(sign)
-    pattern = rf"^([+-]?){escaped}\s*([^%\s].*)$" if before else rf"^()(.*\d[.,]?)\s*{escaped}$"
+    pattern = rf"^()(.*\d[.,]?)\s*{escaped}$"
+    if before:
+        pattern = rf"^([+-]?){escaped}\s*([^%\s].*)$"
     if not (_all_match(texts.slice(0, _FIRST_ROWS), pattern) and _all_match(texts, pattern)):
         return "", texts
     return sign, pc.replace_substring_regex(texts, pattern, r"\1\2")

@@ -105,7 +105,9 @@ class Tensor(Layout):
         """Word for the samples."""
         if len(self.shape) > 2:
             return "arrays of order 3 or more"
-        return "matrices" if self._is_matrix else "table"
+        if self._is_matrix:
+            return "matrices"
+        return "table"
 
     @property
     def default_scaling(self) -> str:
@@ -152,7 +154,9 @@ class Tensor(Layout):
 
     def parameters(self) -> dict[str, Any]:
         """Shape of a sample that has two or more axes."""
-        return {"shape": self.shape} if len(self.shape) > 1 else {}
+        if len(self.shape) > 1:
+            return {"shape": self.shape}
+        return {}
 
     def permutation(self, rng: np.random.Generator) -> IntArray:
         """Draw a permutation of the cells along each axis."""
@@ -265,7 +269,9 @@ class MaskedVolume(Layout):
                 f"the mask is an array of {what}; give a boolean array of three axes, True"
                 " somewhere."
             )
-        affine = np.eye(4) if self.affine is None else np.asarray(self.affine)
+        affine = np.eye(4)
+        if self.affine is not None:
+            affine = np.asarray(self.affine)
         is_matrix = affine.shape == (4, 4) and affine.dtype.kind in "biuf"
         if not is_matrix or not np.isfinite(affine).all():
             raise DataError("the affine of the mask is not a finite matrix of shape (4, 4).")
@@ -395,13 +401,17 @@ class MaskedVolume(Layout):
         edges = np.flatnonzero(flat[1:] != flat[:-1]) + 1
         runs = np.diff(np.concatenate([[0], edges, [flat.size]])).tolist()
         affine = np.asarray(self.affine).tolist()
-        return {
+        if flat[0]:
+            runs = [0, *runs]
+        described = {
             "kind": self.kind,
             "shape": list(self.shape),
-            "runs": [0, *runs] if flat[0] else runs,
+            "runs": runs,
             "affine": affine,
-            **({} if self.unit == "mm" else {"unit": self.unit}),
         }
+        if self.unit != "mm":
+            described["unit"] = self.unit
+        return described
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Self:

@@ -114,7 +114,9 @@ class Layout(ABC):
     @property
     def task_names(self) -> tuple[str, ...]:
         """Names of the tasks; empty for samples of one task."""
-        return tuple(self.slices()) if self.is_multitask else ()
+        if self.is_multitask:
+            return tuple(self.slices())
+        return ()
 
     def axes(self) -> list[str]:
         """Names of the coordinates."""

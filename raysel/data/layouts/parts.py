@@ -100,7 +100,9 @@ class Modalities(PartedLayout):
     modalities: Mapping[str, int]
 
     def __post_init__(self) -> None:
-        given = self.modalities.items() if isinstance(self.modalities, Mapping) else self.modalities
+        given: Any = self.modalities
+        if isinstance(given, Mapping):
+            given = given.items()
         widths: dict[str, int] = {}
         for name, width in given:
             if name in widths:
@@ -201,7 +203,9 @@ class Tasks(PartedLayout):
     @property
     def default_scaling(self) -> str:
         """One range for the cells of all tasks, unless a task has plain columns."""
-        return "zscore" if any(isinstance(shape, int) for shape in self.tasks.values()) else "unit"
+        if any(isinstance(shape, int) for shape in self.tasks.values()):
+            return "zscore"
+        return "unit"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Shape of the samples of each task; (n_columns,) for plain columns."""

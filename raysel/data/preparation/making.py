@@ -105,7 +105,9 @@ class _Chooser:
         everything = np.arange(len(self._names))
         numbers, texts = np.flatnonzero(~self.is_text), np.flatnonzero(self.is_text)
         if columns is None and name == "impute":
-            features = everything if step[name].get("strategy") == "most_frequent" else numbers
+            features = numbers
+            if step[name].get("strategy") == "most_frequent":
+                features = everything
             return np.setdiff1d(features, self._sites)
         if columns is None and name == "encode":
             features = np.setdiff1d(texts, self._sites)
@@ -116,7 +118,8 @@ class _Chooser:
         elif isinstance(columns, Mapping):
             features = self._select_modalities(columns["modality"])
         elif isinstance(columns, str):
-            features = np.setdiff1d(numbers if columns == "numbers" else texts, self._sites)
+            of_kind = {"numbers": numbers, "categories": texts}
+            features = np.setdiff1d(of_kind[columns], self._sites)
         else:
             features = self.named(columns)
         still_text = np.setdiff1d(features[self.is_text[features]], self.encoded)

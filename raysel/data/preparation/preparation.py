@@ -73,7 +73,9 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         check_is_fitted(self)
         own = None if self.statistics_ is None else OwnStatistics(*self.statistics_)
         outputs = Outputs(self.origin_, self.n_features_in_, own)
-        return None if outputs.is_identity else outputs
+        if outputs.is_identity:
+            return None
+        return outputs
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -223,7 +225,9 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
                 self.sources_.append(places)
             return columns
         everything = len(places) == len(columns.origin)
-        taken = columns.values if everything else columns.values[:, np.concatenate([places, read])]
+        taken = columns.values
+        if not everything:
+            taken = taken[:, np.concatenate([places, read])]
         if fitting:
             fitted = clone(transformer)
             if hasattr(fitted, "set_output"):
@@ -234,7 +238,9 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         else:
             fitted = self.transformers_[number]
             made = fitted.transform(taken)
-        made = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
+        if hasattr(made, "toarray"):
+            made = made.toarray()
+        made = np.asarray(made, dtype=np.float64)
         if fitting:
             self.transformers_.append(fitted)
             self.sources_.append(sources(fitted, taken.shape[1], made.shape[1]))

@@ -87,9 +87,10 @@ class JointScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Compute mean and standard deviation of all training values but NaN."""
         values: FloatArray = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         known = values[~np.isnan(values)]
-        self.mean_ = float(known.mean()) if len(known) else 0.0
-        self.scale_ = float(known.std()) if len(known) else 0.0
-        self.scale_ = self.scale_ or 1.0
+        self.mean_, self.scale_ = 0.0, 1.0
+        if len(known):
+            self.mean_ = float(known.mean())
+            self.scale_ = float(known.std()) or 1.0
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -109,10 +108,7 @@ class TaskPreparation(Preparation):
 
     @property
     def _widths(self) -> list[int]:
-        return [
-            math.prod(shape) if isinstance(shape, tuple) else shape
-            for shape in self.shapes.values()
-        ]
+        return [int(np.prod(shape)) for shape in self.shapes.values()]
 
     def _columns(self) -> Iterator[slice]:
         stops = np.cumsum(self._widths).tolist()
@@ -120,7 +116,9 @@ class TaskPreparation(Preparation):
 
     def _as_given(self, X: Any, blocks: list[FloatArray], tasks: IntArray) -> Any:
         made = TaskBlocks(tuple(blocks), tasks)
-        return made if isinstance(X, TaskBlocks) else made.dense()
+        if isinstance(X, TaskBlocks):
+            return made
+        return made.dense()
 
 
 def _numbers(preparation: Preparation | None, array: LabelArray) -> FloatArray:

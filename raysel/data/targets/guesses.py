@@ -43,10 +43,14 @@ _Guess = TypeVar("_Guess")
 
 def guesses_of_scores(measure: Metric) -> list[str]:
     """Name the guesses of classes or labels that a metric of scores is compared with."""
-    ordered = [RANDOM_ORDER] if measure.by_order else []
+    guesses = [SHARES]
+    if measure.by_order:
+        guesses.append(RANDOM_ORDER)
     # A metric of another package may cut scores into classes, of which a random labelling can be
     # the better guess.
-    return [SHARES, *ordered, *([] if measure.is_known else [STRATIFIED])]
+    if not measure.is_known:
+        guesses.append(STRATIFIED)
+    return guesses
 
 
 def constant_classifier(name: str) -> DummyClassifier:
@@ -117,4 +121,6 @@ def _finite(guess: _Guess, value: Callable[[_Guess], float]) -> float:
         reached = value(guess)
     except (ArithmeticError, ValueError):
         return -np.inf
-    return reached if np.isfinite(reached) else -np.inf
+    if np.isfinite(reached):
+        return reached
+    return -np.inf

@@ -109,15 +109,19 @@ class Quantities(Target):
 
     def names(self, y: LabelArray, column_names: Sequence[str]) -> LabelArray:
         """Return the names of several quantities; none of one."""
-        return np.array(column_names) if y.ndim == 2 else np.empty(0, dtype=np.str_)
+        if y.ndim == 2:
+            return np.array(column_names)
+        return np.empty(0, dtype=np.str_)
 
     def count(self, y: LabelArray) -> int:
         """Return the number of quantities."""
-        return y.shape[1] if y.ndim == 2 else 1
+        return len(self.columns(y))
 
     def described(self, y: LabelArray, of: str) -> str:
         """Say whether y, which is called `of`, is one quantity or several."""
-        return f"{of} is a quantity" if y.ndim == 1 else f"{of} holds {self.describe(y)}"
+        if y.ndim == 1:
+            return f"{of} is a quantity"
+        return f"{of} holds {self.describe(y)}"
 
     def y_type(self, y: LabelArray) -> str:
         """Return scikit-learn's word for numbers."""
@@ -133,8 +137,10 @@ class Quantities(Target):
 
     def guesses(self, measure: Metric) -> list[str]:
         """Name the mean, or the best constant of a metric of which another may be better."""
-        ordered = [RANDOM_ORDER] if measure.by_order else []
-        return [MEAN if measure.name in OF_MEAN else BEST_CONSTANT, *ordered]
+        guesses = [MEAN if measure.name in OF_MEAN else BEST_CONSTANT]
+        if measure.by_order:
+            guesses.append(RANDOM_ORDER)
+        return guesses
 
     def constant(self, name: str, measure: Metric, y: LabelArray) -> Any:
         """Return the model of the mean, or of the best constant."""
@@ -153,7 +159,9 @@ class Quantities(Target):
     def for_columns(self, model: Any, y: LabelArray) -> Any:
         """Return the model itself where it takes y, else one for each quantity."""
         takes_y = y.ndim == 1 or get_tags(model).target_tags.multi_output
-        return model if takes_y else MultiOutputRegressor(model)
+        if takes_y:
+            return model
+        return MultiOutputRegressor(model)
 
     def pairs(self, y: LabelArray, predicted: LabelArray) -> list[Any]:
         """Pair the true and the predicted quantities of each sample."""
@@ -237,4 +245,4 @@ def _unit_means(y: LabelArray, member: IntArray) -> FloatArray:
     means = np.stack(
         [np.bincount(member, weights=column) / sizes for column in y.reshape(len(y), -1).T], axis=1
     )
-    return means if y.ndim == 2 else means[:, 0]
+    return means.reshape(-1, *y.shape[1:])
