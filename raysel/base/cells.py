@@ -21,7 +21,7 @@ def _is_text(dtype: Any) -> bool:
     return getattr(dtype, "kind", "O") not in "biuf"
 
 
-def rows_of(X: Any) -> Any:
+def as_rows(X: Any) -> Any:
     """Return samples as an array or as a frame of pandas, which keeps names and types."""
     if hasattr(X, "__arrow_c_stream__") and hasattr(X, "to_pandas"):
         X = X.to_pandas()
@@ -39,7 +39,7 @@ def own_cells(estimator: Any, X: Any) -> Any:
     """
     if hasattr(X, "toarray"):
         return X
-    rows = rows_of(X)
+    rows = as_rows(X)
     if rows.ndim != 2:
         return X
     first = _first_step(estimator)

@@ -20,7 +20,7 @@ from raysel.base.adapter import tagged_type, wrapped_has
 from raysel.base.cells import allows_nan
 from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, validate_params
-from raysel.data.targets import has_columns, squeeze_column, target_of
+from raysel.data.targets import find_target, has_columns, squeeze_column
 from raysel.numerics.metrics import metric
 
 #: Share of the largest loss below which a mean loss is a rounding error.
@@ -152,7 +152,7 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
         self.estimator_ = fit_to_labels(self.estimator, X, np.asarray(y))
         samples, labels = indexable(validate_data(self, X, skip_check_array=True), np.asarray(y))
         labels = squeeze_column(labels)
-        target = target_of(labels)
+        target = find_target(labels)
 
         def loss(train: IntArray, test: IntArray) -> FloatArray:
             known = target.known(labels[train])

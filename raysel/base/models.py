@@ -216,7 +216,7 @@ def load_model(path: str | Path, *, trust: bool = False) -> Any:
     """
     file = Path(path)
     if os.path.isdir(path):  # noqa: PTH112 - Path's raises an error of a name that is too long
-        file = _model_of_study(file)
+        file = _find_model(file)
     return read_model(file, path, trust=trust)
 
 
@@ -264,7 +264,7 @@ def find_damage(content: bytes) -> str:
     return ""
 
 
-def _model_of_study(folder: Path) -> Path:
+def _find_model(folder: Path) -> Path:
     """Return the path of the final model in the directory of a study."""
     if not (folder / "model.skops").exists():
         raise DataError(

@@ -176,7 +176,7 @@ def registered_method(name: str) -> type[Estimator] | None:
     return cls if issubclass(cls, Estimator) else None
 
 
-def method_of_target(name: str, target: str) -> str:
+def find_method(name: str, target: str) -> str:
     """Return the name of the method that a name stands for where y is of this kind."""
     return STAND_INS.get(target, {}).get(name, name)
 

@@ -68,7 +68,7 @@ def f_statistics(X: FloatArray, y: FloatArray) -> FloatArray:
     ]  # of values far larger than their differences the mean is too coarse
     centred *= power_units(centred)
 
-    def of_one(column: FloatArray) -> FloatArray:
+    def score_one(column: FloatArray) -> FloatArray:
         if np.ptp(column) == 0:
             return np.zeros(X.shape[1])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -77,7 +77,7 @@ def f_statistics(X: FloatArray, y: FloatArray) -> FloatArray:
             )[0]
         return finite_t(np.nan_to_num(values, nan=0.0, posinf=np.inf))
 
-    scores = mean_over_quantities(y, of_one)
+    scores = mean_over_quantities(y, score_one)
     return np.where(constant_columns(X), 0.0, scores)
 
 
@@ -186,13 +186,13 @@ class MutualInformation(QuantityFilter):
     def _rate(self, X: FloatArray, prepared: FloatArray) -> tuple[FloatArray, float]:
         n_neighbors = min(self.n_neighbors, len(X) - 1)
 
-        def of_one(column: FloatArray) -> FloatArray:
+        def score_one(column: FloatArray) -> FloatArray:
             values: FloatArray = mutual_info_regression(
                 X, column, n_neighbors=n_neighbors, random_state=self.random_state
             )
             return values
 
-        scores = mean_over_quantities(prepared, of_one)
+        scores = mean_over_quantities(prepared, score_one)
         return scores, scores.mean()
 
 
@@ -233,7 +233,7 @@ class MRMRQuantities(MRMR):
         """Bin the features and the quantities, and find the relevance of the features."""
         binned = bin_range(X).assign_bins(X, self.bins)
 
-        def of_one(column: FloatArray) -> FloatArray:
+        def score_one(column: FloatArray) -> FloatArray:
             codes = (self.bins * (rankdata(column) - 0.5) / len(column)).astype(
                 np.int64
             )  # equal values share a bin
@@ -241,7 +241,7 @@ class MRMRQuantities(MRMR):
                 return np.zeros(X.shape[1])
             return information(binned, self.bins, *class_codes(codes))
 
-        relevance = mean_over_quantities(y, of_one)
+        relevance = mean_over_quantities(y, score_one)
         return PreparedBins(binned, np.where(constant_columns(X), 0.0, relevance))
 
     def __sklearn_tags__(self) -> Tags:

@@ -163,7 +163,7 @@ def _newton_step(T: FloatArray, b: FloatArray, lengths: FloatArray) -> FloatArra
     return step
 
 
-def null_model_of_quantities(T: FloatArray) -> tuple[FloatArray, FloatArray]:
+def spatial_median(T: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Best intercept for W = 0 on any targets, and subgradients that prove it.
 
     The intercept is the spatial median of the targets, by Newton's method where it lowers the total
@@ -473,4 +473,4 @@ class RFSRegressor(_RobustRegression, LinearRegressor):
 
     @staticmethod
     def _null_model(T: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return null_model_of_quantities(T)
+        return spatial_median(T)

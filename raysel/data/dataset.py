@@ -24,10 +24,10 @@ from raysel.data.targets import Target
 from raysel.data.task_blocks import (
     Samples,
     TaskBlocks,
-    blocks_of,
     constant_features,
     dense,
     filled_columns,
+    list_blocks,
 )
 from raysel.numerics.permutation import LabelPermutations
 
@@ -290,13 +290,13 @@ unprepared, drop_unlabelled, confounds
         """
         if not self.unprepared:
             return self.X
-        widths = np.cumsum([0, *(block.shape[1] for block in blocks_of(self.X))]).tolist()
+        widths = np.cumsum([0, *(block.shape[1] for block in list_blocks(self.X))]).tolist()
         blocks = tuple(
             filled_columns(
                 block,
                 [len(self.categories.get(name, ())) for name in self.feature_names[start:stop]],
             )
-            for block, start, stop in zip(blocks_of(self.X), widths, widths[1:], strict=False)
+            for block, start, stop in zip(list_blocks(self.X), widths, widths[1:], strict=False)
         )
         if isinstance(self.X, TaskBlocks):
             return TaskBlocks(blocks, self.X.tasks)
@@ -321,7 +321,7 @@ unprepared, drop_unlabelled, confounds
         """Columns of numbers, `filled`, of each modality, task on its samples, or of all by ""."""
         features = slice(0, self.layout.n_features - self.layout.n_beside)
         slices = self.layout.slices() or {"": features}
-        parts = list(blocks_of(self.filled))
+        parts = list(list_blocks(self.filled))
         if not self.layout.is_multitask:
             parts = [parts[0][:, columns] for columns in slices.values()]
         found = {}

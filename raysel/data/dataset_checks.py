@@ -16,7 +16,7 @@ from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.table_rows import TableRows
 from raysel.data.targets import Target, checked_labels, choose_target
-from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, parts_of, read_only
+from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, iter_parts, read_only
 from raysel.data.whole_numbers import beyond_floats, rounded_columns
 
 
@@ -146,7 +146,7 @@ def _check_finite(X: Samples, names: tuple[str, ...], where: str, *, unprepared:
         _check_stored(X, names, where)
         return False
     places = []
-    for rows, columns, block in parts_of(X):
+    for rows, columns, block in iter_parts(X):
         i, j = np.nonzero(infinite(block))
         places.append(np.stack([rows[i], columns.start + j], axis=1))
     bad = np.concatenate(places)
@@ -157,7 +157,7 @@ def _check_finite(X: Samples, names: tuple[str, ...], where: str, *, unprepared:
             f" {column} (feature '{names[column]}', counted from 0); remove these samples, or let a"
             " study fill NaN within its folds, by dataset.prepare: [{impute: median}]."
         )
-    return unprepared and any(bool(np.isnan(block).any()) for _, _, block in parts_of(X))
+    return unprepared and any(bool(np.isnan(block).any()) for _, _, block in iter_parts(X))
 
 
 def _check_stored(X: StoredSamples, names: tuple[str, ...], where: str) -> None:
@@ -194,7 +194,7 @@ def _checked_categories(
             f"{where}: '{next(iter(texts))}' holds categories, which only data with unprepared=True"
             " may have."
         )
-    for rows, columns, block in parts_of(X):
+    for rows, columns, block in iter_parts(X):
         for name in set(names[columns]) & set(texts):
             column = block[:, names.index(name) - columns.start]
             codes = column[~np.isnan(column)]

@@ -17,7 +17,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Layout, Modalities, Tasks
 from raysel.data.stored_samples import StoredSamples, Summary
 from raysel.data.table_rows import TableRows
-from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, as_task_blocks, blocks_of
+from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, as_task_blocks, list_blocks
 
 
 def modality_layout(modalities: Mapping[str, int] | None, n_features: int) -> Modalities:
@@ -171,7 +171,7 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: ArrayLike | TaskBlocks, y: Any = None) -> Self:
         """Compute offsets and scales from a training set."""
         samples = self._validated(X, reset=True)
-        blocks = blocks_of(samples)
+        blocks = list_blocks(samples)
         if empty := [i for i, block in enumerate(blocks) if not len(block)]:
             raise DataError(
                 f"task {list(self.tasks or [''])[empty[0]]!r} has no samples: give samples of every"

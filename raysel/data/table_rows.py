@@ -197,7 +197,7 @@ def _places(cells: Any) -> IntArray:
     if not isinstance(cells, np.ndarray) or cells.dtype.kind not in "biuf":
         places = np.empty(cells.shape, dtype=np.int64)
         for number, column in enumerate(_each(cells)):
-            places[:, number] = _places_of_others(column.tolist())
+            places[:, number] = _number_others(column.tolist())
         return places
     columns = np.ascontiguousarray(cells.T)
     order = np.argsort(columns, axis=1, kind="stable")
@@ -212,7 +212,7 @@ def _places(cells: Any) -> IntArray:
     return places.T
 
 
-def _places_of_others(column: Sequence[Any]) -> list[int]:
+def _number_others(column: Sequence[Any]) -> list[int]:
     """Return the place of each cell of a column of any cells among its distinct ones."""
     keys = column
     if set(map(type, column)) != {str}:

@@ -149,14 +149,14 @@ class TaskBlocks:
 Samples: TypeAlias = FloatArray | StoredSamples | TableRows | TaskBlocks
 
 
-def blocks_of(X: Samples) -> tuple[FloatArray, ...]:
+def list_blocks(X: Samples) -> tuple[FloatArray, ...]:
     """Return the samples of each task, or all samples as the only block."""
     if isinstance(X, TaskBlocks):
         return X.blocks
     return (np.asarray(X),)
 
 
-def parts_of(X: Samples) -> Iterator[tuple[IntArray, slice, FloatArray]]:
+def iter_parts(X: Samples) -> Iterator[tuple[IntArray, slice, FloatArray]]:
     """Yield positions, columns and values of each task's samples, or of all as one."""
     if isinstance(X, TaskBlocks):
         yield from X.parts()
@@ -197,7 +197,7 @@ def constant_features(X: Samples) -> BoolArray:
         return X.summary.constant
     if isinstance(X, TableRows):
         return X.constant
-    return np.concatenate([_constant_columns(block) for block in blocks_of(X)])
+    return np.concatenate([_constant_columns(block) for block in list_blocks(X)])
 
 
 def _constant_columns(block: FloatArray) -> BoolArray:

@@ -10,7 +10,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils import check_random_state
 
 from raysel.core.arrays import FloatArray, LabelArray
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.data.targets.guesses import RANDOM_ORDER, STRATIFIED
 from raysel.numerics.metrics import Metric
 
@@ -37,7 +37,7 @@ def guess_score(
     """
     nothing = np.zeros((len(y_train), 1))
     tested = np.zeros((len(y_test), 1))
-    target = target_of(y_train)
+    target = find_target(y_train)
     known = target.known(y_train)
 
     def score(output: LabelArray) -> float:

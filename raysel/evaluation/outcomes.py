@@ -63,7 +63,7 @@ class Measured:
         if self.metric.response != "predict":
             output = output[:, own]
         if self.metric.response in ("decision_function", "predict_proba"):
-            output = self.metric.of_two(output, classes)
+            output = self.metric.take_positive(output, classes)
         return self.metric(y, output, classes)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from raysel.core.arrays import FloatArray, LabelArray
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.data.task_blocks import Samples
 from raysel.numerics.classification import decision, gives_class_scores, probabilities
 
@@ -42,7 +42,7 @@ class TestOutputs:
         n_values = len(y) * max(len(classes), 1)
         if not gives_class_scores(model) or not 0 < n_values <= MOST_VALUES:
             return None
-        if not target_of(y).is_one_class:
+        if not find_target(y).is_one_class:
             truth, columns = y, y.shape[1]
         elif np.isin(y, classes).all():
             truth = np.searchsorted(classes, y)[:, None]

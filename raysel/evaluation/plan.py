@@ -14,7 +14,7 @@ from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import ConfigError
 from raysel.core.files import read_json
 from raysel.core.machine import format_bytes, machine_memory
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.evaluation.records import FINAL
 from raysel.evaluation.splitters import Blocks, draw_per_class, split
 
@@ -200,7 +200,7 @@ class NestedPlan:
             for where, index in sets.items():
                 if not len(index):  # the final fold has no test samples
                     continue
-                for missing in target_of(y).missing(y, index).tolist():
+                for missing in find_target(y).missing(y, index).tolist():
                     yield f"{names[missing]} has no positives in {where} samples"
 
     def to_json(self) -> dict[str, Any]:
@@ -351,7 +351,7 @@ def _find_label_fault(
     train: IntArray, held_out: IntArray, y: LabelArray, groups: LabelArray | None
 ) -> str | None:
     """Describe the first label or group that a split must not have; None if there is none."""
-    if fault := target_of(y).untrainable(y, train, "its training set"):
+    if fault := find_target(y).untrainable(y, train, "its training set"):
         return f"{fault}."
     if groups is not None and len(shared := np.intersect1d(groups[train], groups[held_out])):
         return f"group {shared[0]!s} is on both sides."

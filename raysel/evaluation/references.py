@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, column_blocks
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.targets import Target, target_of
-from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
+from raysel.data.targets import Target, find_target
+from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, iter_parts
 from raysel.evaluation.confounds import CONFOUNDS, has_confounds, score_confounds
 from raysel.evaluation.guesses import guess_score
 from raysel.evaluation.records import (
@@ -262,7 +262,7 @@ def _variances(X: FloatArray) -> FloatArray:
 
 def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
     """F value of each feature, the mean over labels; 0 for features that are constant."""
-    target = target_of(y)
+    target = find_target(y)
     if not target.is_of_classes:
         return f_values(X, [y])[0]
     columns = [column for column in target.columns(y) if len(np.unique(column)) > 1]
@@ -343,7 +343,7 @@ def noise_stability(
 def _compute_stored(X: StoredSamples, labels: Sequence[LabelArray]) -> FloatArray:
     """F values as of `f_values`, by one pass over samples that stay in their file."""
     total, mean = X.summary.variance * len(X), X.summary.mean
-    columns = [target_of(y).columns(y) for y in labels]
+    columns = [find_target(y).columns(y) for y in labels]
     coded = [_coded(column) for column in chain.from_iterable(columns)]
     stops = np.cumsum([sizes.size or 1 for _, sizes in coded])
     sums = np.zeros((stops[-1], X.shape[1]))
@@ -378,7 +378,7 @@ def f_values(X: Samples, labels: Sequence[LabelArray]) -> FloatArray:
     if isinstance(X, StoredSamples):
         return _compute_stored(X, labels)
     found: list[FloatArray] = []
-    for rows, _, block in parts_of(X):
+    for rows, _, block in iter_parts(X):
         own = [y[rows] for y in labels]
         found += [_compute_in_memory(block[:, columns], own) for columns in _slices(*block.shape)]
     return np.hstack(found)
@@ -392,7 +392,7 @@ def _slices(n: int, d: int) -> Iterator[slice]:
 def _compute_in_memory(X: FloatArray, labels: Sequence[LabelArray]) -> FloatArray:
     centred = X - X.mean(axis=0, dtype=np.float64) if len(X) else X
     total = np.einsum("ij,ij->j", centred, centred)
-    return np.array([_mean_f(centred, total, target_of(y).columns(y)) for y in labels])
+    return np.array([_mean_f(centred, total, find_target(y).columns(y)) for y in labels])
 
 
 def _mean_f(centred: FloatArray, total: FloatArray, columns: Sequence[LabelArray]) -> FloatArray:
@@ -412,7 +412,7 @@ def _mean_f(centred: FloatArray, total: FloatArray, columns: Sequence[LabelArray
 
 def _coded(column: LabelArray) -> tuple[LabelArray, FloatArray]:
     """Numbers of the classes and their sizes; of a quantity its deviations, and no sizes."""
-    if not target_of(column).is_of_classes:
+    if not find_target(column).is_of_classes:
         return column - column.mean(), np.empty(0)
     names, codes, sizes = np.unique(column, return_inverse=True, return_counts=True)
     return codes.astype(np.min_scalar_type(len(names))), sizes.astype(np.float64)

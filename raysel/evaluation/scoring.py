@@ -13,7 +13,7 @@ import numpy as np
 from raysel.base.estimator import Estimator
 from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.evaluation.neighbours import knn_path, knn_scores, knn_shares, set_decides
 from raysel.evaluation.outcomes import Measured, Outcome
@@ -113,7 +113,7 @@ class Evaluation:
         `X` is (n_samples, n_selected), `y` (n_samples,) or (n_samples, n_labels), `y_train` those
         of the training set, which metrics of quantities may need.
         """
-        mean = None if y_train is None else target_of(y_train).known_beside(y_train)
+        mean = None if y_train is None else find_target(y_train).known_beside(y_train)
         with own_errors():
             predicted: LabelArray = model.predict(X)
             measured = {
@@ -273,7 +273,7 @@ class RankingScorer:
         if response == "class_scores" or not split.target.is_one_class:
             return values
         classes = np.unique(split.y_train)
-        return np.array([self._measure.of_two(of_size, classes) for of_size in values])
+        return np.array([self._measure.take_positive(of_size, classes) for of_size in values])
 
     def _estimator_output(self, features: IntArray, setting: Setting) -> LabelArray | str:
         """Return what the metric takes of the estimator after its fit, or why it fails."""

@@ -27,7 +27,7 @@ from raysel.data.targets import (
     LABELS,
     QUANTITIES,
     REGRESSION,
-    target_of,
+    find_target,
 )
 from raysel.evaluation.neighbours import NearestNeighborsClassifier
 from raysel.evaluation.records import Setting
@@ -82,7 +82,7 @@ class ScoringEstimator:
         `y` is (n_samples,), (n_samples, n_labels) or (n_samples, n_quantities).
         """
         values = {**dict(self.params), **dict(setting)}
-        target = target_of(y)
+        target = find_target(y)
         if self.name == KNN:
             return NEIGHBOURS[target.task](**values)
         if self.name == RIDGE:

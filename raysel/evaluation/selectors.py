@@ -23,7 +23,7 @@ from raysel.core.arrays import (
     validate_params,
 )
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.preparation.outputs import Outputs, own_statistics_of
+from raysel.data.preparation.outputs import Outputs, sum_own_statistics
 from raysel.data.task_blocks import TaskBlocks, as_samples, constant_features
 from raysel.numerics.rankings import ranks
 
@@ -242,7 +242,7 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
         outputs = None
         if self.origin is not None:
             n_features = int(self.origin.max()) + 1
-            own = own_statistics_of(values, np.asarray(y), self.origin, n_features)
+            own = sum_own_statistics(values, np.asarray(y), self.origin, n_features)
             outputs = Outputs(self.origin, n_features, own)
         scale = score_scale(fitted)
         constant = constant_features(values)

@@ -15,7 +15,7 @@ from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import scale_in_place, scale_training
 from raysel.data.table_rows import TableRows
-from raysel.data.targets import Target, target_of
+from raysel.data.targets import Target, find_target
 from raysel.data.task_blocks import Samples, constant_features
 from raysel.evaluation.selectors import score_scale, usable_scores
 
@@ -131,7 +131,7 @@ class Split:
     @property
     def target(self) -> Target:
         """What is predicted."""
-        return target_of(self.y_train)
+        return find_target(self.y_train)
 
     @property
     def source(self) -> SplitRows:

@@ -8,7 +8,7 @@ import numpy as np
 
 from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import DataError
-from raysel.data.targets import Classes, target_of
+from raysel.data.targets import Classes, find_target
 
 
 def split(
@@ -19,7 +19,7 @@ def split(
     `y` is (n_samples,) or (n_samples, n_labels) or (n_samples, n_quantities), `groups`
     (n_samples,).
     """
-    return target_of(y).folds(y, n_splits, groups=groups, random_state=random_state, where=where)
+    return find_target(y).folds(y, n_splits, groups=groups, random_state=random_state, where=where)
 
 
 def draw_per_class(
@@ -29,7 +29,7 @@ def draw_per_class(
 
     `y` and `groups` are (n_samples,).
     """
-    target = target_of(y)
+    target = find_target(y)
     if not isinstance(target, Classes):
         raise DataError(
             "cv.train_per_class draws samples of each class, and the label is"
@@ -62,7 +62,7 @@ class Blocks:
         is held out once, from training on the rows before it. Training rows at most ``gap`` rows
         from a held-out one are left out.
         """
-        target, numbers = target_of(y), rows // self.size
+        target, numbers = find_target(y), rows // self.size
         present = np.unique(numbers)
         folds, trained = "folds", "the rows that it trains on"
         if self.forward:

@@ -65,7 +65,7 @@ def own_statistics(
     for feature in np.flatnonzero(counts > 1):
         basis = _basis(X[:, origin == feature])
         joint[feature] = len(X) * ((basis.T @ labels) ** 2).sum()
-        single[feature] = _of_one_column(joint[feature], basis.shape[1], degrees)
+        single[feature] = _reduce_to_one_column(joint[feature], basis.shape[1], degrees)
     return OwnStatistics(joint, single)
 
 
@@ -83,7 +83,7 @@ def _unit_columns(columns: FloatArray) -> FloatArray:
     return centred / np.where(lengths > 0, lengths, 1.0)
 
 
-def _of_one_column(value: float, rank: int, degrees: int) -> float:
+def _reduce_to_one_column(value: float, rank: int, degrees: int) -> float:
     """V_1 of the V of several columns."""
     if not rank:
         return 0.0
@@ -108,7 +108,7 @@ def joint_scores(
     """
     counts = np.bincount(origin, minlength=n_features)
     known = statistics is not None and bool(statistics.joint.any())
-    own = statistics if statistics is not None and known else _of_counts(counts)
+    own = statistics if statistics is not None and known else _expect_statistics(counts)
     if (counts <= 1).all():
         joint = np.zeros(n_features)
     elif scale in ("weight", "place"):
@@ -122,7 +122,7 @@ def joint_scores(
     return joint
 
 
-def _of_counts(counts: IntArray) -> OwnStatistics:
+def _expect_statistics(counts: IntArray) -> OwnStatistics:
     """Statistics of which nothing is known: those that are expected without information."""
     return OwnStatistics(counts.astype(np.float64), np.minimum(counts, 1.0))
 

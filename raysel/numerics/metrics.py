@@ -91,9 +91,9 @@ class Metric:
         values = probabilities(model, X) if self.response == "predict_proba" else decision(model, X)
         if y.ndim == 2:
             return values
-        return self.of_two(values, getattr(model, "classes_", None))
+        return self.take_positive(values, getattr(model, "classes_", None))
 
-    def of_two(self, values: FloatArray, classes: Any) -> FloatArray:
+    def take_positive(self, values: FloatArray, classes: Any) -> FloatArray:
         """Return the column of the positive of two classes; other outputs as they are."""
         if classes is None or len(classes) != 2:
             return values
@@ -214,19 +214,19 @@ def _check_shapes(y_true: LabelArray, y_pred: LabelArray) -> None:
         )
 
 
-def _own(name: str, function: Callable[..., float], **properties: Any) -> Metric:
+def _make(name: str, function: Callable[..., float], **properties: Any) -> Metric:
     return Metric(name, function, **{"range": (0.0, 1.0), **properties})
 
 
-def _averaged(name: str, function: Callable[..., float], average: str) -> Metric:
-    return _own(name, function, options={"average": average, "zero_division": 0})
+def _make_average(name: str, function: Callable[..., float], average: str) -> Metric:
+    return _make(name, function, options={"average": average, "zero_division": 0})
 
 
 #: Metric of quantities where none is given.
 OUT_OF_SAMPLE_R2: Final = "out_of_sample_r2"
 
 
-def _of_quantities(
+def _make_for_quantities(
     name: str, function: Callable[..., float], bounds: tuple[float, float], **properties: Any
 ) -> Metric:
     return Metric(name, function, targets=_QUANTITIES, range=bounds, **properties)
@@ -237,31 +237,31 @@ def _of_quantities(
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        _own("accuracy", accuracy),
-        _own("balanced_accuracy", balanced_accuracy, targets=_CLASSES),
-        _own("subset_accuracy", accuracy),
-        _averaged("macro_f1", f1_score, "macro"),
-        _averaged("micro_f1", f1_score, "micro"),
-        _averaged("macro_precision", precision_score, "macro"),
-        _averaged("micro_precision", precision_score, "micro"),
+        _make("accuracy", accuracy),
+        _make("balanced_accuracy", balanced_accuracy, targets=_CLASSES),
+        _make("subset_accuracy", accuracy),
+        _make_average("macro_f1", f1_score, "macro"),
+        _make_average("micro_f1", f1_score, "micro"),
+        _make_average("macro_precision", precision_score, "macro"),
+        _make_average("micro_precision", precision_score, "micro"),
         # A loss with scikit-learn's sign and name, so that larger is better here too.
-        _own("neg_hamming_loss", _neg_hamming_loss, range=(-1.0, 0.0)),
-        _own(
+        _make("neg_hamming_loss", _neg_hamming_loss, range=(-1.0, 0.0)),
+        _make(
             "mean_average_precision",
             mean_average_precision,
             response="class_scores",
             by_order=True,
         ),
-        _of_quantities(
+        _make_for_quantities(
             OUT_OF_SAMPLE_R2,
             regression.out_of_sample_r2,
             (-math.inf, 1.0),
             takes=frozenset({"mean"}),
         ),
-        _of_quantities("neg_rmse", regression.neg_rmse, (-math.inf, 0.0)),
-        _of_quantities("neg_mae", regression.neg_mae, (-math.inf, 0.0)),
-        _of_quantities("pearson", regression.pearson, (-1.0, 1.0)),
-        _of_quantities("spearman", regression.spearman, (-1.0, 1.0)),
+        _make_for_quantities("neg_rmse", regression.neg_rmse, (-math.inf, 0.0)),
+        _make_for_quantities("neg_mae", regression.neg_mae, (-math.inf, 0.0)),
+        _make_for_quantities("pearson", regression.pearson, (-1.0, 1.0)),
+        _make_for_quantities("spearman", regression.spearman, (-1.0, 1.0)),
     )
 }
 
@@ -313,11 +313,11 @@ def metric(name: str, key: str = "evaluation.metric") -> Metric:
         warn_of_clash(GROUP, name, METRICS)
         return METRICS[name]
     if name in plugin_names(GROUP):
-        return _of_others(name, load_plugin(GROUP, name), key)
+        return _wrap_function(name, load_plugin(GROUP, name), key)
     if name in get_scorer_names():
-        return _of_scikit_learn(name)
+        return _find_scorer(name)
     if "." in name:
-        return _of_others(name, import_dotted(name, key, _EXAMPLE, list(METRICS)), key)
+        return _wrap_function(name, import_dotted(name, key, _EXAMPLE, list(METRICS)), key)
     own = [*METRICS, *plugin_names(GROUP)]
     known = [*own, *get_scorer_names()]
     shown = (
@@ -337,7 +337,7 @@ def metric_range(name: str) -> tuple[float, float]:
     if name in METRICS:
         return METRICS[name].range
     if name in get_scorer_names() and name not in plugin_names(GROUP):
-        return _of_scikit_learn(name).range
+        return _find_scorer(name).range
     return -math.inf, math.inf
 
 
@@ -345,7 +345,7 @@ def has_positive_class(name: str) -> bool:
     """Return whether a scorer of scikit-learn looks at one of two classes, the second."""
     if name in METRICS or name in plugin_names(GROUP) or name not in get_scorer_names():
         return False
-    measure = _of_scikit_learn(name)
+    measure = _find_scorer(name)
     return "pos_label" in measure.takes or name.endswith("likelihood_ratio") or name == "roc_auc"
 
 
@@ -354,7 +354,7 @@ def averages_classes(name: str) -> bool:
     known = name in METRICS or (name in get_scorer_names() and name not in plugin_names(GROUP))
     if not known:
         return False
-    measure = METRICS[name] if name in METRICS else _of_scikit_learn(name)
+    measure = METRICS[name] if name in METRICS else _find_scorer(name)
     return name == "balanced_accuracy" or measure.options.get("average") == "macro"
 
 
@@ -362,17 +362,17 @@ def is_of_quantities(name: str) -> bool:
     """Return whether a metric is known as one of quantities only; imports nothing."""
     if name in METRICS:
         return METRICS[name].targets == _QUANTITIES
-    return name in get_scorer_names() and _of_scikit_learn(name).targets == _QUANTITIES
+    return name in get_scorer_names() and _find_scorer(name).targets == _QUANTITIES
 
 
 @cache
-def _of_scikit_learn(name: str) -> Metric:
-    return _of_scorer(name, get_scorer(name))
+def _find_scorer(name: str) -> Metric:
+    return _take_apart(name, get_scorer(name))
 
 
-def _of_others(name: str, given: Any, key: str) -> Metric:
+def _wrap_function(name: str, given: Any, key: str) -> Metric:
     if hasattr(given, "_score_func"):
-        return _of_scorer(name, given)
+        return _take_apart(name, given)
     if not callable(given) or isinstance(given, type):
         raise ConfigError(f"{key}: {name} is no function but {type(given).__name__}; {_EXAMPLE}")
     try:
@@ -388,7 +388,7 @@ def _of_others(name: str, given: Any, key: str) -> Metric:
     return Metric(name, given, by_order=True)
 
 
-def _of_scorer(name: str, scorer: Any) -> Metric:
+def _take_apart(name: str, scorer: Any) -> Metric:
     """Take a scorer of scikit-learn apart: its function, sign, arguments and response."""
     # There are no public names for them.
     function, options, sign = scorer._score_func, dict(scorer._kwargs), scorer._sign  # noqa: SLF001

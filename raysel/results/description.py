@@ -16,7 +16,7 @@ from raysel.core.printing import listed, quoted
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.stored_samples import StoredSamples, Summary
-from raysel.data.task_blocks import blocks_of
+from raysel.data.task_blocks import list_blocks
 from raysel.data.whole_numbers import other_notes
 from raysel.numerics.metrics import is_of_quantities
 from raysel.results.progress import counted
@@ -104,7 +104,7 @@ class Preview:
             label=data.label,
             group_sizes=None if sizes is None else (int(sizes.min()), int(sizes.max())),
             values=values,
-            n_by_task=tuple(map(len, blocks_of(data.X))) if data.layout.is_multitask else (),
+            n_by_task=tuple(map(len, list_blocks(data.X))) if data.layout.is_multitask else (),
             n_unlabelled=target.n_unlabelled(data.y),
             notes=tuple(data.notes),
             quantities=[] if target.is_of_classes else _quantities(data),

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.base.cells import allows_nan, own_cells, rows_of, text_in_error, text_in_numbers
+from raysel.base.cells import allows_nan, as_rows, own_cells, text_in_error, text_in_numbers
 from raysel.config.schema import AUTO
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
@@ -326,7 +326,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def _checked(self, X: ArrayLike) -> Any:
         check_is_fitted(self, "study_")
         if self._takes_cells:
-            return validate_data(self, rows_of(X), skip_check_array=True, reset=False)
+            return validate_data(self, as_rows(X), skip_check_array=True, reset=False)
         return validate_data(self, X, dtype=np.float64, order="C", reset=False)
 
     @available_if(_model_has("predict"))
@@ -501,7 +501,7 @@ def make_study(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLi
         given = "scaling"
         if search.n_features is not None:
             given = "n_features"
-        if told := text_in_numbers(rows_of(X)):
+        if told := text_in_numbers(as_rows(X)):
             raise DataError(f"X: {told}")
         raise DataError(
             f"X holds text or cells without a value, and {given} is for columns of numbers: let"
@@ -547,7 +547,7 @@ def make_study(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLi
             },
         )
     except ConfigError as error:  # a first fit that fails names no column
-        if isinstance(samples, TableRows) and (told := text_in_error(rows_of(X), str(error))):
+        if isinstance(samples, TableRows) and (told := text_in_error(as_rows(X), str(error))):
             raise DataError(f"X: {told}") from error
         raise
 

@@ -13,7 +13,7 @@ import numpy as np
 from raysel.base.estimator import read_convergence
 from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.data.targets.folds import Units
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.split import set_parameters
@@ -34,7 +34,7 @@ _MOST = 100_000
 def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
     """Check that every class can be in both halves; quantities are in both."""
     units = Units.find(groups, len(y))
-    for what, mask in target_of(y).members(y):
+    for what, mask in find_target(y).members(y):
         if len(np.unique(units.member[mask])) < 2:
             raise DataError(
                 f"{what} is that of one {units.noun} only, so one half of the samples would lack"
@@ -56,7 +56,7 @@ def draw_halves(
     Groups are not divided by `split`: where their sizes differ, its folds hardly depend on the
     seed, so that all pairs would be the same.
     """
-    return target_of(y).halves(y, groups=groups, random_state=random_state)
+    return find_target(y).halves(y, groups=groups, random_state=random_state)
 
 
 def stability_selection(

@@ -17,7 +17,7 @@ from raysel.data.formats.images import read_pixels
 from raysel.data.formats.nifti import check_grid, is_nifti, read_volume
 from raysel.data.layouts import Layout
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.task_blocks import blocks_of
+from raysel.data.task_blocks import list_blocks
 from raysel.tracking.directory import read_floats
 
 #: Weights of red, green and blue in the grey value of a pixel: ITU-R BT.601.
@@ -36,7 +36,7 @@ def write_mean_sample(dataset: Dataset, path: str | Path) -> None:
         write_image(dataset.X.summary.mean, path)
     elif dataset.layout.has_images:
         write_image(
-            np.concatenate([block.mean(axis=0) for block in blocks_of(dataset.filled)]), path
+            np.concatenate([block.mean(axis=0) for block in list_blocks(dataset.filled)]), path
         )
 
 

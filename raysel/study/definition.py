@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import TransformerMixin, clone
 
 from raysel.base.estimator import Capabilities, Estimator
-from raysel.base.registry import build_solver, method_of_target, solver_capabilities, solver_class
+from raysel.base.registry import build_solver, find_method, solver_capabilities, solver_class
 from raysel.base.template import Template
 from raysel.config.schema import StudyConfig
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
@@ -104,7 +104,7 @@ class Study:
         found: dict[str, Any] = {"scaling": scaling}
         if not dataset.target.is_of_classes:
             found["task"] = dataset.target.task
-        name = method_of_target(config.solver.name, dataset.target.kind)
+        name = find_method(config.solver.name, dataset.target.kind)
         if name != config.solver.name:
             solver = config.solver.model_copy(update={"name": name})
             config = config.model_copy(update={"solver": solver})

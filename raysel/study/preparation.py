@@ -19,8 +19,8 @@ from raysel.data.preparation.combat import SiteHarmoniser
 from raysel.data.preparation.making import make_preparation
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.preparation.tasks import TaskPreparation
-from raysel.data.targets import target_of
-from raysel.data.task_blocks import parts_of
+from raysel.data.targets import find_target
+from raysel.data.task_blocks import iter_parts
 from raysel.evaluation.plan import NestedPlan
 
 #: Number of samples of each class, or in all of several labels, that a preparation is tried out on.
@@ -62,7 +62,7 @@ def build_preparation(config: StudyConfig, dataset: Dataset) -> Preparation | No
             section.prepare, plain, layout=layout, categories=texts, confounds=section.confounds
         )
         block = next(
-            block for _, part, block in parts_of(dataset.excerpt.X) if part.start == columns.start
+            block for _, part, block in iter_parts(dataset.excerpt.X) if part.start == columns.start
         )
         if made[task] is None and dataset.unprepared and (texts or np.isnan(block).any()):
             what, mend = "cells have no value", _IMPUTE
@@ -83,7 +83,7 @@ def prepared_parts(
     own: list[Preparation | None] = [preparation]
     if isinstance(preparation, TaskPreparation):
         own = list(preparation.preparations.values())
-    for part, (rows, _, block) in zip(own, parts_of(dataset.X), strict=True):
+    for part, (rows, _, block) in zip(own, iter_parts(dataset.X), strict=True):
         if part is not None:
             yield part, rows, block
 
@@ -99,7 +99,7 @@ def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation
                     " site."
                 )
         y = dataset.y[rows]
-        few = target_of(y).few(y, _TRIED)
+        few = find_target(y).few(y, _TRIED)
         for _, transformer, _, beside in part.steps:
             if isinstance(transformer, SiteHarmoniser):
                 # It needs two samples of each site, of which few may hold one; `check_sites` names

@@ -24,7 +24,7 @@ from raysel.core.arrays import IntArray, LabelArray, validate_params
 from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.preparation.preparation import Preparation
-from raysel.data.targets import LABELS, Target, target_of
+from raysel.data.targets import LABELS, Target, find_target
 from raysel.evaluation.scoring_estimators import KNN, LINEAR_SVM, NATIVE, shown_setting
 from raysel.evaluation.split import Split, SplitRows, set_parameters
 from raysel.numerics.classification import class_scores, gives_class_scores
@@ -217,7 +217,7 @@ def _check_output(model: Any, X: Any, y: LabelArray, measure: Metric, key: str, 
             f" {where.removeprefix('evaluation.estimator: ')} has neither decision_function nor"
             " predict_proba; take another estimator or metric."
         )
-    known = target_of(y).known_beside(y)
+    known = find_target(y).known_beside(y)
     if known is None:
         known = getattr(model, "classes_", None)
     try:

@@ -18,7 +18,7 @@ from raysel.base.registry import build_solver, solver_capabilities, solver_class
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.layouts import SEPARATOR, Layout, MaskedVolume, Modalities, Tasks, Tensor
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.targets import CLASSES, QUANTITIES, target_of
+from raysel.data.targets import CLASSES, QUANTITIES, find_target
 from raysel.testing.checks import require, require_equal
 
 
@@ -138,12 +138,12 @@ class Samples:
     @property
     def single_label(self) -> bool:
         """Whether each sample has one label."""
-        return target_of(self.y).is_one_class
+        return find_target(self.y).is_one_class
 
     @property
     def of_quantities(self) -> bool:
         """Whether y is one quantity or several."""
-        return not target_of(self.y).is_of_classes
+        return not find_target(self.y).is_of_classes
 
 
 #: Shapes of the two tasks' samples.

@@ -18,7 +18,7 @@ from raysel.base.model_types import trusted_types
 from raysel.base.models import load_model, save_model, untrusted_types
 from raysel.core.arrays import LabelArray
 from raysel.data.layouts import SEPARATOR
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.testing.checks import require, require_close, require_equal
 from raysel.testing.method_cases import (
     MethodCase,
@@ -133,7 +133,7 @@ def _renamed(samples: Samples, letters: str) -> LabelArray:
 
 def _other_quantities(case: MethodCase, samples: Samples, straight: Estimator) -> None:
     """Compare with a fit to quantities in another order and other units."""
-    one = len(target_of(samples.y).columns(samples.y)) == 1
+    one = len(find_target(samples.y).columns(samples.y)) == 1
 
     def changed(y: LabelArray) -> LabelArray:
         return 5.0 - 2.0 * y if one else 5.0 + 2.0 * y[:, ::-1]

@@ -14,7 +14,7 @@ from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Layout, Modalities, Tensor
 from raysel.data.loading import load_dataset
-from raysel.data.task_blocks import blocks_of, dense
+from raysel.data.task_blocks import dense, list_blocks
 from raysel.testing.checks import Check, require, require_equal
 
 #: Writes a data set into a file of the format, e.g. by another library.
@@ -118,7 +118,9 @@ def _comes_back(
             groups=groups if dataset.groups is not None else None,
             labels=_beside(path, labels),
         )
-    require(not any(block.flags.writeable for block in blocks_of(actual.X)), "X can be written to.")
+    require(
+        not any(block.flags.writeable for block in list_blocks(actual.X)), "X can be written to."
+    )
     require_equal(dense(actual.X), dense(dataset.X), "X differs")
     require_equal(actual.y, dataset.y, "y differs")
     require(

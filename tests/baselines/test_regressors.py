@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from raysel.baselines.glspfs import GLSPFSRegressor
 from raysel.baselines.least_squares import BilinearRegressor, MLLSRegressor
-from raysel.baselines.rfs import RFSRegressor, null_model_of_quantities
+from raysel.baselines.rfs import RFSRegressor, spatial_median
 from raysel.solvers.smr.smr import SMRRegressor
 
 
@@ -113,7 +113,7 @@ def test_rfs_reaches_the_optimum_of_a_convex_solver(n, quantities, alpha_scale):
     rfs = RFSRegressor(
         0.3 if alpha_scale == "max" else 3.0, alpha_scale, max_iter=3000, tol=1e-8
     ).fit(X, y)
-    _, gradients = null_model_of_quantities(targets)
+    _, gradients = spatial_median(targets)
     centred = X - X.mean(axis=0)
     alpha = (
         0.3 * np.linalg.norm(centred.T @ gradients, axis=1).max() if alpha_scale == "max" else 3.0
@@ -134,7 +134,7 @@ def test_the_null_model_of_quantities_is_the_spatial_median(n, quantities):
     T = np.random.default_rng(n).standard_normal((n, quantities)) * [1, 3, 9][:quantities]
     if n == 7:
         T[1:5] = T[0]  # more than half of the samples have one value
-    b, gradients = null_model_of_quantities(T)
+    b, gradients = spatial_median(T)
     total = np.linalg.norm(b - T, axis=1).sum()
     variable = cp.Variable((1, quantities))
     best = cp.Problem(cp.Minimize(cp.sum(cp.norm(np.ones((n, 1)) @ variable - T, axis=1)))).solve(

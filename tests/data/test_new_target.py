@@ -13,7 +13,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
 from raysel.data.loading import load_dataset, save_dataset
-from raysel.data.targets import REGRESSION, Target, target, target_of
+from raysel.data.targets import REGRESSION, Target, find_target, target
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
 from raysel.run.api import prepare_study
@@ -154,7 +154,7 @@ RAW = {
 
 
 def test_a_target_is_recognised_and_comes_back_from_a_file(tmp_path, data, times):
-    assert data.target == target_of(data.y) == times
+    assert data.target == find_target(data.y) == times
     save_dataset(data, tmp_path / "wear.arrow")
     again = load_dataset(tmp_path / "wear.arrow")
     assert (again.target, again.content_hash) == (times, data.content_hash)

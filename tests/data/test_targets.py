@@ -12,7 +12,7 @@ from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
 from raysel.data.loading import load_dataset, save_dataset
-from raysel.data.targets import Quantities, target_from_json, target_of
+from raysel.data.targets import Quantities, find_target, target_from_json
 from raysel.numerics.metrics import metric
 
 RNG = np.random.default_rng(0)
@@ -114,7 +114,7 @@ def test_classes_that_look_like_quantities_come_back_from_a_file(tmp_path):
 )
 def test_a_target_is_known_by_the_form_of_y_and_by_its_name(y):
     data = Dataset(np.eye(3), y, Tensor((3,)))
-    assert target_of(data.y) == target_of(data.y[:1]) == data.target
+    assert find_target(data.y) == find_target(data.y[:1]) == data.target
     assert target_from_json(data.target.to_json()) == data.target
     assert Dataset(np.eye(3), y, Tensor((3,)), target=data.target).content_hash == data.content_hash
 
@@ -144,7 +144,7 @@ GROUPS = np.arange(60) // 3
 @pytest.mark.parametrize("name", STORED)
 def test_what_holds_of_every_target(name):
     y = STORED[name]
-    target = target_of(y)
+    target = find_target(y)
     again, note = target.convert(target.to_array(y), "data", "y", is_asked=True)
     np.testing.assert_array_equal(again, y)
     assert note is None
@@ -166,7 +166,7 @@ def test_what_holds_of_every_target(name):
 @pytest.mark.parametrize("name", STORED)
 def test_no_guess_is_better_than_knowing_y(name):
     y = STORED[name]
-    target = target_of(y)
+    target = find_target(y)
     measure = metric(target.default_metric)
     known, nothing = target.known(y), np.zeros((60, 1))
     best = measure(y, target.ideal(measure, y), known)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, make_scorer, mean_pinball_loss, roc_auc_score
 
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.data.targets.guesses import (
     BEST_CONSTANT,
     GUESSES,
@@ -79,7 +79,7 @@ def test_mean_average_precision_has_the_mean_of_its_labels():
 
 def test_an_area_under_the_curve_is_a_half():
     y = np.arange(12) % 3 == 0
-    assert target_of(y).guesses(metric("roc_auc")) == [SHARES]
+    assert find_target(y).guesses(metric("roc_auc")) == [SHARES]
     assert scored(SHARES, y, y, "roc_auc") == roc_auc_score(y, np.zeros(12)) == 0.5
 
 
@@ -132,16 +132,19 @@ def test_no_training_value_and_no_mean_is_a_better_constant(of):
 def test_a_metric_of_pairs_in_order_has_a_chance_of_a_half(monkeypatch):
     monkeypatch.setitem(sys.modules, "own_metrics", sys.modules[__name__])
     measure = metric("own_metrics.pairs_in_order")
-    assert target_of(SKEWED).guesses(measure) == [BEST_CONSTANT, RANDOM_ORDER]
+    assert find_target(SKEWED).guesses(measure) == [BEST_CONSTANT, RANDOM_ORDER]
     assert scored(BEST_CONSTANT, SKEWED, SKEWED, measure.name) == 0.0
     assert scored(RANDOM_ORDER, SKEWED, SKEWED, measure.name) == pytest.approx(0.5)
 
 
 def test_metrics_have_the_guesses_of_their_kind():
     of_classes, of_labels = np.arange(9) % 3, np.eye(3, dtype=int)
-    assert target_of(of_classes).guesses(metric("accuracy")) == [MOST_FREQUENT, STRATIFIED]
-    assert target_of(of_classes).guesses(metric("neg_log_loss")) == [SHARES]
-    assert target_of(of_labels).guesses(metric("mean_average_precision")) == [SHARES, RANDOM_ORDER]
-    assert target_of(SKEWED).guesses(metric("out_of_sample_r2")) == [MEAN]
-    assert target_of(SKEWED).guesses(metric("neg_mae")) == [BEST_CONSTANT]
+    assert find_target(of_classes).guesses(metric("accuracy")) == [MOST_FREQUENT, STRATIFIED]
+    assert find_target(of_classes).guesses(metric("neg_log_loss")) == [SHARES]
+    assert find_target(of_labels).guesses(metric("mean_average_precision")) == [
+        SHARES,
+        RANDOM_ORDER,
+    ]
+    assert find_target(SKEWED).guesses(metric("out_of_sample_r2")) == [MEAN]
+    assert find_target(SKEWED).guesses(metric("neg_mae")) == [BEST_CONSTANT]
     assert len(set(GUESSES)) == len(GUESSES)

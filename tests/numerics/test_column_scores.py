@@ -14,7 +14,7 @@ from raysel.baselines.linear_svm import LinearSVM
 from raysel.baselines.multivariate_filters import MRMR
 from raysel.baselines.rfs import RFS
 from raysel.baselines.univariate_filters import RandomRanking
-from raysel.data.targets import Classes, target_of
+from raysel.data.targets import Classes, find_target
 from raysel.numerics.column_scores import OwnStatistics, joint_scores, own_statistics
 from raysel.solvers.smml.smml import SMML
 
@@ -38,7 +38,7 @@ def joint(method, Z, y, origin):
         fitted.scores_,
         origin,
         21,
-        statistics=own_statistics(Z, target_of(y).contrasts(y), origin, 21),
+        statistics=own_statistics(Z, find_target(y).contrasts(y), origin, 21),
         scale=fitted.score_scale,
     )
 
@@ -47,7 +47,7 @@ def joint(method, Z, y, origin):
 def test_of_a_text_and_classes_the_statistic_is_pearsons_and_of_a_number_that_of_the_means(labels):
     Z, text, origin = table(RNG, 6)
     y = RNG.choice(labels, len(Z))
-    found = own_statistics(1e-170 * Z + 3e-170, target_of(y).contrasts(y), origin, 21).joint
+    found = own_statistics(1e-170 * Z + 3e-170, find_target(y).contrasts(y), origin, 21).joint
     counts = crosstab(text, y).count
     expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
     assert found[20] == pytest.approx(((counts - expected) ** 2 / expected).sum())
@@ -59,7 +59,7 @@ def test_of_a_text_and_classes_the_statistic_is_pearsons_and_of_a_number_that_of
 def test_of_quantities_and_labels_the_statistic_is_the_share_that_is_told_times_n(shape):
     Z, _, origin = table(RNG, 6)
     y = RNG.normal(size=(len(Z), *shape))
-    found = own_statistics(Z, target_of(y).contrasts(y), origin, 21).joint
+    found = own_statistics(Z, find_target(y).contrasts(y), origin, 21).joint
     own = Z[:, origin == 20]
     white = np.linalg.svd(y.reshape(len(y), -1) - y.mean(axis=0), full_matrices=False)[0]
     told = sum(LinearRegression().fit(own, column).score(own, column) for column in white.T)
@@ -72,7 +72,7 @@ def test_the_statistic_of_one_column_is_that_which_noise_exceeds_as_rarely():
             rng = np.random.default_rng(seed)
             Z, text, origin = table(rng, n_values, 400)
             y = np.where(rng.random(400) < 0.05 * seed, text % 3, rng.integers(0, 3, 400))
-            own = own_statistics(Z, target_of(y).contrasts(y), origin, 21)
+            own = own_statistics(Z, find_target(y).contrasts(y), origin, 21)
             exact = chi2.isf(chi2.sf(own.joint[20], 2 * (n_values - 1)), 2)
             assert own.single[20] == pytest.approx(exact, rel=0.06, abs=0.05)
             np.testing.assert_array_equal(own.single[:20], own.joint[:20])

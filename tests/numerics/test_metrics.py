@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import accuracy_score, average_precision_score, precision_score, recall_score
 
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.numerics.metrics import (
     METRICS,
     Metric,
@@ -158,5 +158,5 @@ def test_a_metric_of_one_label_is_refused_for_several():
     with pytest.raises(
         ConfigError, match=r"is for one label a sample, and y .* 3 labels; take .*f1"
     ):
-        target_of(np.eye(3, dtype=int)).check_metric("balanced_accuracy", np.eye(3, dtype=int))
+        find_target(np.eye(3, dtype=int)).check_metric("balanced_accuracy", np.eye(3, dtype=int))
     assert metric("balanced_accuracy")(np.array([0, 1]), np.array([0, 1])) == 1.0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.numerics.permutation import (
     LabelPermutations,
     MaxStatistic,
@@ -39,7 +39,7 @@ def rows(y):
 @pytest.mark.parametrize("case", CASES)
 def test_every_arrangement_occurs_and_all_are_equally_likely(case):
     y, groups, tasks, kind = CASES[case]
-    permutations, rng = target_of(y).permutations(y, groups, tasks), np.random.default_rng(0)
+    permutations, rng = find_target(y).permutations(y, groups, tasks), np.random.default_rng(0)
     assert permutations.kind == kind
     n = len(y)
     members = np.arange(n) if groups is None else groups
@@ -75,7 +75,7 @@ def test_every_arrangement_occurs_and_all_are_equally_likely(case):
 def test_a_task_without_mixed_groups_exchanges_whole_groups():
     y = np.array([0, 1, 0, 1, 5, 5, 6, 6])
     groups, tasks = np.array([0, 0, 1, 1, 2, 2, 3, 3]), np.repeat([0, 1], 4)
-    permutations = target_of(y).permutations(y, groups, tasks)
+    permutations = find_target(y).permutations(y, groups, tasks)
     assert permutations.kind == "samples within groups, groups"
     assert round(10**permutations.log10_arrangements) == 2 * 2 * 2
     assert permutations.n_movable == 8

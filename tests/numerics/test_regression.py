@@ -8,7 +8,7 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.numerics.metrics import metric
 from raysel.numerics.regression import correlation, out_of_sample_r2
 
@@ -34,7 +34,7 @@ def _pairs(y, p):
 @pytest.mark.parametrize("columns", [0, slice(None)], ids=["one", "two"])
 def test_they_are_those_of_scikit_learn_and_scipy(name, columns):
     y, p = TRUTH[:, columns], PREDICTED[:, columns]
-    known = target_of(y).known(y)
+    known = find_target(y).known(y)
     assert metric(name)(y, p, known) == pytest.approx(EXPECTED[name](y, p), rel=1e-12)
 
 
@@ -44,7 +44,7 @@ def test_r2_is_against_the_mean_of_the_training_samples(columns):
     measure = metric("out_of_sample_r2")
     assert measure(y, p, y.mean(axis=0)) == pytest.approx(r2_score(y, p), rel=1e-12)
     training = y + 3.0
-    known = target_of(training).known(training)
+    known = find_target(training).known(training)
     assert measure(y, np.zeros_like(y) + training.mean(axis=0), known) == 0.0
     assert measure(y, p, known) > r2_score(y, p)
     assert measure(y, -p, known) < 0.0
@@ -60,12 +60,12 @@ def test_where_nothing_varies_there_is_still_a_number():
 
 def test_metrics_and_labels_must_fit():
     for name in EXPECTED:
-        target_of(TRUTH).check_metric(name, TRUTH)
+        find_target(TRUTH).check_metric(name, TRUTH)
         with pytest.raises(ConfigError, match="is for quantities, and y has 2 classes"):
-            target_of(np.array([0, 1, 0, 1])).check_metric(name, np.array([0, 1, 0, 1]))
+            find_target(np.array([0, 1, 0, 1])).check_metric(name, np.array([0, 1, 0, 1]))
     with pytest.raises(
         ConfigError, match=r"accuracy is for .*, and y is a quantity; take .*out_of_sample_r2"
     ):
-        target_of(TRUTH[:, 0]).check_metric("accuracy", TRUTH[:, 0])
+        find_target(TRUTH[:, 0]).check_metric("accuracy", TRUTH[:, 0])
     with pytest.raises(DataError, match="numbers in the shape of y"):
         out_of_sample_r2(TRUTH, PREDICTED[:, 0])

@@ -21,7 +21,7 @@ from raysel.cli.summary import print_answer
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, StudyError
 from raysel.data.loading import load_dataset
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.evaluation.plan import derived_seed
 from raysel.numerics.rankings import nogueira_stability, rank_biased_overlap, top_weight
 from raysel.results import texts
@@ -71,7 +71,7 @@ def test_noise_is_the_f_test_of_permuted_labels_on_the_same_folds(finished):
     """
     study = Study.prepare(config_from_dict(finished.config), plan=finished.directory.plan)
     X, y, values = study.dataset.X, study.dataset.y, []
-    permutations = target_of(y).permutations(y)
+    permutations = find_target(y).permutations(y)
     for number in range(20):
         permuted = y[
             permutations.draw(

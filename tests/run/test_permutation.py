@@ -25,7 +25,7 @@ from raysel.core.errors import ConfigError, DirectoryError, StudyError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix
 from raysel.data.loading import save_dataset
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
 from raysel.numerics.permutation import feature_p_values, permutation_p_value
@@ -197,7 +197,9 @@ def test_permuted_labels_are_the_true_labels_of_permuted_samples(tmp_path):
 
     study = study_of("first.parquet", X)
     source = (
-        target_of(y).permutations(y).draw(np.random.default_rng(derived_seed(7, "permutation", 1)))
+        find_target(y)
+        .permutations(y)
+        .draw(np.random.default_rng(derived_seed(7, "permutation", 1)))
     )
     other = study_of("second.parquet", X[np.argsort(source)])
     found = permuted_scores(study, 1, seed=7, chosen=None, ranks=True)

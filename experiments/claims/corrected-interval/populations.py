@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from raysel.data.targets import target_of
+from raysel.data.targets import find_target
 from raysel.numerics.metrics import average_precision, metric
 
 #: Samples, their labels, and their groups or None.
@@ -173,4 +173,4 @@ def guess(y: np.ndarray, n: int) -> np.ndarray:
 
 def known(y: np.ndarray) -> np.ndarray:
     """What a metric knows of the training labels."""
-    return target_of(y).known(y)
+    return find_target(y).known(y)

@@ -61,6 +61,6 @@ def _spans(text: bytes, start: int) -> list[tuple[int, int]]:
     return found
 
 
-def line_of_names(comment: bytes) -> bytes:
+def read_name_line(comment: bytes) -> bytes:
     """Return a comment as a line of names; a mark right before a name is a part of it."""
     return _BEFORE_NAMES.sub(b"", comment, count=1)

@@ -17,7 +17,7 @@ from raysel.data.formats.recognition import is_text, reads_as_number
 from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
 
 
-def confounds_of_table(table: Any, options: ReadOptions, source: str) -> Confounds | None:
+def read_table_confounds(table: Any, options: ReadOptions, source: str) -> Confounds | None:
     """Return the columns of an Arrow table named as confounds; None if none is asked for."""
     if not options.confounds:
         return None
@@ -38,7 +38,7 @@ def confounds_of_table(table: Any, options: ReadOptions, source: str) -> Confoun
     return Confounds(values, tuple(names[i] for i in positions), categories)
 
 
-def confounds_of_arrays(
+def read_array_confounds(
     arrays: Mapping[str, LabelArray], options: ReadOptions, n_samples: int, source: str
 ) -> Confounds | None:
     """Return the arrays of a file that are named as confounds, or else the columns of its table."""
@@ -59,7 +59,7 @@ def beside(options: ReadOptions, n_samples: int, source: str) -> Confounds | Non
             f"table: {_place(options)} has {table.num_rows} rows, and {source} has {n_samples}"
             " samples; give a row for each, in their order."
         )
-    return confounds_of_table(table, options, str(_place(options)))
+    return read_table_confounds(table, options, str(_place(options)))
 
 
 def beside_files(options: ReadOptions, files: Sequence[str], source: str) -> Confounds | None:
@@ -73,7 +73,7 @@ def beside_files(options: ReadOptions, files: Sequence[str], source: str) -> Con
             rows = {cell: row for row, cell in enumerate(cells)}
             if len(rows) == len(cells) and rows.keys() >= set(files):
                 order = [rows[file] for file in files]
-                return confounds_of_table(table.take(order), options, place)
+                return read_table_confounds(table.take(order), options, place)
     raise DataError(
         f"table: {place} has no column with the path of each image in {source}, such as {files[0]},"
         " each once; add one."

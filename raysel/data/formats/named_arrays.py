@@ -17,7 +17,7 @@ from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.core.printing import by_number, listed
 from raysel.data.formats.array_files import open_arrays
-from raysel.data.formats.confounds import confounds_of_arrays
+from raysel.data.formats.confounds import read_array_confounds
 from raysel.data.formats.files import (
     ArrayFile,
     RawData,
@@ -86,7 +86,7 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
             for name in file.names
             if matching(options.confounds, [name])
         }
-        confounds = confounds_of_arrays(arrays, options, len(labels.y), str(path))
+        confounds = read_array_confounds(arrays, options, len(labels.y), str(path))
     raw = RawData(
         X=np.empty(0) if X is None else X,
         y=labels.y,

@@ -18,7 +18,7 @@ from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.core.printing import listed
 from raysel.data.formats.columns import labels
 from raysel.data.formats.compressed import data_suffix
-from raysel.data.formats.confounds import confounds_of_table
+from raysel.data.formats.confounds import read_table_confounds
 from raysel.data.formats.files import RawData, ReadOptions, at_home, is_file, reading
 from raysel.data.formats.recognition import is_text, likely_labels, numbered_texts, taken_names
 from raysel.data.formats.table_contents import labelled_rows, named_columns
@@ -205,7 +205,7 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
         table, left_out = labelled_rows(table, label, files, of="label or no volume")
     y = labels(table, label, str(path))
     groups = None if options.groups is None else labels(table, options.groups, str(path), "groups")
-    confounds = confounds_of_table(table, options, str(path))
+    confounds = read_table_confounds(table, options, str(path))
     used = {files, label, options.groups, *drop, *(confounds.names if confounds else ())}
     others = [name for name in names if name not in used]
     notes = [*recognised, *left_out, f"the samples are the files in column {files}"]

@@ -241,7 +241,7 @@ def has_label_name(name: str) -> bool:
     return name.lower() in (*ARRAYS, *FURTHER_ARRAYS)
 
 
-def rank_of_label_name(name: str) -> int | None:
+def rank_label_name(name: str) -> int | None:
     """Return how usual a name is for labels, 0 for the most usual; None for other names."""
     plain = re.sub(r"[\s.-]+", "_", name.strip().lower())
     names = (*TAKEN, *PROPOSED)
@@ -342,7 +342,7 @@ def places(names: Iterable[str]) -> list[tuple[str, ...]]:
     return [tuple(name for _, name in axes) for axes in several]
 
 
-def names_of_places(names: Iterable[str]) -> list[str]:
+def find_place_names(names: Iterable[str]) -> list[str]:
     """Return the columns that may tell where a sample was measured, also by one axis."""
     every = list(names)
     together = {*chain.from_iterable(places(every))}
@@ -455,9 +455,9 @@ def likely_labels(table: Any) -> list[str]:
     likely = []
     last = table.num_columns - 1
     for position, name in enumerate(table.column_names):
-        usual = rank_of_label_name(name)
+        usual = rank_label_name(name)
         column = decoded(table.column(position))
-        n_values = _number_of_classes(column, named=usual is not None)
+        n_values = _count_classes(column, named=usual is not None)
         if n_values is None:
             continue
         if usual is not None:
@@ -469,7 +469,7 @@ def likely_labels(table: Any) -> list[str]:
     return [name for _, name in sorted(likely)]
 
 
-def _number_of_classes(column: Any, *, named: bool) -> int | None:
+def _count_classes(column: Any, *, named: bool) -> int | None:
     """Number of distinct values of a column that could hold classes, else None."""
     kind = column.type
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)

@@ -32,7 +32,7 @@ _SHORT = {"t": "e", "y_time": "y_event"}
 _WORD = re.compile(r"[a-z]+")
 
 
-def times_of_events(names: Iterable[str]) -> list[tuple[str, str]]:
+def find_event_times(names: Iterable[str]) -> list[tuple[str, str]]:
     """Return pairs of the column of a time and of its event, e.g. ``OS_time``, ``OS_event``."""
     words = {name: frozenset(_WORD.findall(name.lower())) for name in names}
     times = [name for name in words if _is_time(words[name])]

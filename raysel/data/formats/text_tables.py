@@ -20,7 +20,7 @@ import pyarrow.csv
 from raysel.core.errors import DataError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.core.printing import by_number
-from raysel.data.formats.comment_lines import line_of_names, without_comments
+from raysel.data.formats.comment_lines import read_name_line, without_comments
 from raysel.data.formats.compressed import text_content
 from raysel.data.formats.files import ReadOptions
 from raysel.data.formats.recognition import taken_names
@@ -131,7 +131,7 @@ def _naming(comment: bytes, dialect: Dialect, rows: bytes) -> bytes:
     below = _rows(_first_lines(rows, dialect.start), dialect.delimiter)
     if dialect.names and below and any(map(is_number, below[0][0])):
         return b""  # the table has another such line, above numbers
-    line = line_of_names(comment)
+    line = read_name_line(comment)
     cells = [cells for cells, _ in _rows([line], dialect.delimiter)]
     fits = cells and len(cells[0]) == dialect.n_columns > 1 and all(cells[0])
     if fits:
@@ -308,15 +308,15 @@ def _parsed(body: bytes, dialect: Dialect) -> tuple[Written, str]:
         n_points, n_commas = len(re.findall(rb"\d\.\d", start)), len(re.findall(rb"\d,\d", start))
     first, second = (".", ",") if n_points >= n_commas else (",", ".")
     written = with_numbers(_parse(body, dialect, first), first)
-    n_texts = _number_of_texts(written.table)
+    n_texts = _count_texts(written.table)
     if n_texts and second.encode() in body and (n_commas or dialect.delimiter != ","):
         other = with_numbers(_parse(body, dialect, second), second)
-        if _number_of_texts(other.table) < n_texts + (second == "."):
+        if _count_texts(other.table) < n_texts + (second == "."):
             return other, second
     return written, first
 
 
-def _number_of_texts(table: Any) -> int:
+def _count_texts(table: Any) -> int:
     return sum(pa.types.is_string(kind) for kind in table.schema.types)
 
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.core.arrays import FloatArray, LabelArray
-from raysel.data.preparation.steps import names_of_input
+from raysel.data.preparation.steps import name_inputs
 
 #: Largest relative change of an estimate at which the iterations end, and most iterations.
 _CHANGE, _MOST = 1e-4, 1000
@@ -82,7 +82,7 @@ class SiteHarmoniser(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> LabelArray:
         """Return the names of all but the site."""
-        return names_of_input(self, input_features)[:-1]
+        return name_inputs(self, input_features)[:-1]
 
 
 def _posterior(standard: FloatArray) -> tuple[FloatArray, FloatArray]:

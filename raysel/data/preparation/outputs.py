@@ -12,8 +12,8 @@ import numpy as np
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError
-from raysel.data.targets import target_of
-from raysel.data.task_blocks import Samples, parts_of
+from raysel.data.targets import find_target
+from raysel.data.task_blocks import Samples, iter_parts
 from raysel.numerics.column_scores import OwnStatistics, joint_scores, own_statistics
 
 _TOKEN = re.compile(r"<(\d+)>")
@@ -66,14 +66,14 @@ class Outputs:
         return features[self.origin]
 
 
-def own_statistics_of(
+def sum_own_statistics(
     samples: Samples, y: LabelArray, origin: IntArray, n_features: int
 ) -> OwnStatistics:
     """Compute `own_statistics`, of several tasks by the samples of each feature's own task."""
-    target = target_of(y)
+    target = find_target(y)
     found = [
         own_statistics(block, target.contrasts(y[rows]), origin[columns], n_features)
-        for rows, columns, block in parts_of(samples)
+        for rows, columns, block in iter_parts(samples)
     ]
     return OwnStatistics(*np.sum(found, axis=0))  # 0 of the features of other tasks
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.printing import by_number
-from raysel.data.preparation.outputs import Outputs, own_statistics_of, sources
+from raysel.data.preparation.outputs import Outputs, sources, sum_own_statistics
 from raysel.data.task_blocks import Samples
 from raysel.numerics.column_scores import OwnStatistics
 
@@ -113,7 +113,7 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         self.statistics_ = None
         if y is not None and len(np.unique(self.origin_)) < len(self.origin_):
             labels, width = np.asarray(y), self.n_features_in_
-            own = own_statistics_of(prepared, labels, self.origin_, width)
+            own = sum_own_statistics(prepared, labels, self.origin_, width)
             self.statistics_ = np.array(own)
 
     def transform(self, X: ArrayLike) -> FloatArray:

@@ -162,10 +162,10 @@ class Residualiser(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> LabelArray:
         """Return the names of all but the confounds."""
-        return names_of_input(self, input_features)[: -self.n_beside]
+        return name_inputs(self, input_features)[: -self.n_beside]
 
 
-def names_of_input(transformer: Any, input_features: ArrayLike | None) -> LabelArray:
+def name_inputs(transformer: Any, input_features: ArrayLike | None) -> LabelArray:
     """Return the names of the columns that a transformer was fitted to, as scikit-learn does."""
     check_is_fitted(transformer)
     names: LabelArray = OneToOneFeatureMixin.get_feature_names_out(transformer, input_features)

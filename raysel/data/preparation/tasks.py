@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.preparation.preparation import Preparation
-from raysel.data.task_blocks import TaskBlocks, blocks_of
+from raysel.data.task_blocks import TaskBlocks, list_blocks
 
 
 class TaskPreparation(Preparation):
@@ -43,7 +43,7 @@ class TaskPreparation(Preparation):
             preparation and clone(preparation) for preparation in self.preparations.values()
         ]
         blocks, origin, start = [], [], 0
-        pairs = zip(self.fitted_, blocks_of(samples), strict=True)
+        pairs = zip(self.fitted_, list_blocks(samples), strict=True)
         for number, (fitted, block) in enumerate(pairs):
             columns = np.arange(block.shape[1])
             if fitted is None:
@@ -65,7 +65,7 @@ class TaskPreparation(Preparation):
         samples = self.numbers(X)
         blocks = []
         for fitted, block, width in zip(
-            self.fitted_, blocks_of(samples), self.widths_, strict=True
+            self.fitted_, list_blocks(samples), self.widths_, strict=True
         ):
             prepared = block
             if not len(block):

@@ -9,8 +9,8 @@ from raysel.data.targets.target import (
     REGRESSION,
     Target,
     choose_target,
+    find_target,
     target_from_json,
-    target_of,
 )
 
 #: Kinds, as the capabilities of methods name them.
@@ -29,11 +29,11 @@ __all__ = [
     "Target",
     "checked_labels",
     "choose_target",
+    "find_target",
     "has_columns",
     "looks_like_quantity",
     "mark_label",
     "quantile_strata",
     "squeeze_column",
     "target_from_json",
-    "target_of",
 ]

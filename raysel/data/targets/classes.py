@@ -20,9 +20,9 @@ from raysel.data.targets.guesses import (
     CONSTANT,
     MOST_FREQUENT,
     STRATIFIED,
-    best_of,
+    choose_best,
     constant_classifier,
-    guesses_of_scores,
+    list_score_guesses,
 )
 from raysel.data.targets.label_values import checked_labels
 from raysel.data.targets.target import CLASSIFICATION, Target
@@ -85,7 +85,7 @@ class Classes(Target):
         if measure.response == "predict":
             # No constant class is better under a metric of raysel than the most frequent one.
             return [MOST_FREQUENT if measure.name in METRICS else CONSTANT, STRATIFIED]
-        return guesses_of_scores(measure)
+        return list_score_guesses(measure)
 
     def constant(self, name: str, measure: Metric, y: LabelArray) -> Any:
         """Return the model of a constant class, or of the classes' shares."""
@@ -93,7 +93,7 @@ class Classes(Target):
             return constant_classifier(name)
         classes, counts = np.unique(y, return_counts=True)
         by_count = list(classes[np.argsort(-counts, kind="stable")])
-        best = best_of(by_count, lambda c: measure(y, np.full(len(y), c), classes))
+        best = choose_best(by_count, lambda c: measure(y, np.full(len(y), c), classes))
         return DummyClassifier(strategy="constant", constant=best)
 
     def ideal(self, measure: Metric, y: LabelArray) -> LabelArray:
@@ -102,7 +102,7 @@ class Classes(Target):
             return y.copy()
         classes = np.unique(y)
         rest = 0.1 / max(1, len(classes) - 1)
-        return measure.of_two(np.where(y[:, None] == classes, 0.9, rest), classes)
+        return measure.take_positive(np.where(y[:, None] == classes, 0.9, rest), classes)
 
     def confusion(
         self, y: LabelArray, predicted: LabelArray, classes: LabelArray

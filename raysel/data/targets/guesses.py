@@ -41,7 +41,7 @@ _EQUAL = 1e-9
 _Guess = TypeVar("_Guess")
 
 
-def guesses_of_scores(measure: Metric) -> list[str]:
+def list_score_guesses(measure: Metric) -> list[str]:
     """Name the guesses of classes or labels that a metric of scores is compared with."""
     guesses = [SHARES]
     if measure.by_order:
@@ -73,7 +73,7 @@ def best_constant_value(measure: Metric, y: FloatArray) -> FloatArray:
         return measure(y, np.tile(constant, (len(y), 1)).reshape(y.shape), known)
 
     quantiles = np.quantile(columns, _LEVELS, axis=0)
-    best = best_of([columns.mean(axis=0), *quantiles], value)
+    best = choose_best([columns.mean(axis=0), *quantiles], value)
     for column, tried in enumerate(quantiles.T):
         best = _improved(best, column, tried, value)
     return best.reshape(y.shape[1:])
@@ -91,7 +91,7 @@ def _improved(
         new[column] = number
         return new
 
-    best = best_of([start, *map(changed, tried)], value)
+    best = choose_best([start, *map(changed, tried)], value)
     before = np.searchsorted(tried, best[column], "left") - 1
     behind = np.searchsorted(tried, best[column], "right")
     low, high = tried[max(before, 0)], tried[min(behind, len(tried) - 1)]
@@ -102,10 +102,10 @@ def _improved(
         bounds=(0.0, 1.0),
         method="bounded",
     )
-    return best_of([best, changed(low + float(refined.x) * (high - low))], value)
+    return choose_best([best, changed(low + float(refined.x) * (high - low))], value)
 
 
-def best_of(guesses: Sequence[_Guess], value: Callable[[_Guess], float]) -> _Guess:
+def choose_best(guesses: Sequence[_Guess], value: Callable[[_Guess], float]) -> _Guess:
     """Return the guess with the best value, the first of those that only rounding tells apart."""
     best, highest = guesses[0], _finite(guesses[0], value)
     for guess in guesses[1:]:

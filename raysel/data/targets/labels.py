@@ -17,9 +17,9 @@ from raysel.data.targets.folds import Units
 from raysel.data.targets.guesses import (
     CONSTANT,
     STRATIFIED,
-    best_of,
+    choose_best,
     constant_classifier,
-    guesses_of_scores,
+    list_score_guesses,
 )
 from raysel.data.targets.label_values import checked_labels
 from raysel.data.targets.target import CLASSIFICATION, Target
@@ -84,7 +84,7 @@ class Labels(Target):
         """Name the guesses of labels; a metric that may cut scores gets random labels too."""
         if measure.response == "predict":
             return [CONSTANT, STRATIFIED]
-        return guesses_of_scores(measure)
+        return list_score_guesses(measure)
 
     def constant(self, name: str, measure: Metric, y: LabelArray) -> Any:
         """Return the model of a constant set of labels, or of the labels' shares.
@@ -95,7 +95,7 @@ class Labels(Target):
             return constant_classifier(name)
         places = np.argsort(np.argsort(-y.mean(axis=0), kind="stable"), kind="stable")
         sets = [(places < n).astype(y.dtype) for n in range(y.shape[1] + 1)]
-        best = best_of(sets, lambda labels: measure(y, np.tile(labels, (len(y), 1))))
+        best = choose_best(sets, lambda labels: measure(y, np.tile(labels, (len(y), 1))))
         return DummyClassifier(strategy="constant", constant=best)
 
     def ideal(self, measure: Metric, y: LabelArray) -> LabelArray:

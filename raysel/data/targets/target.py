@@ -395,7 +395,7 @@ def target_from_json(description: Any) -> Target:
     return _KINDS[description]
 
 
-def target_of(y: LabelArray) -> Target:
+def find_target(y: LabelArray) -> Target:
     """Return the target whose stored form y has: y must be that of a data set, or rows of it."""
     for target in reversed(_KINDS.values()):
         if target.holds(y):

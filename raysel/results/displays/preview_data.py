@@ -17,7 +17,7 @@ from raysel.core.files import write_result
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import open_npz
 from raysel.data.layouts import SEPARATOR, Layout
-from raysel.data.task_blocks import blocks_of, parts_of
+from raysel.data.task_blocks import iter_parts, list_blocks
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.data import Images, Ranges
 from raysel.results.displays.display import DividedDisplay
@@ -80,13 +80,13 @@ def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> lis
     if data.layout.is_multimodal:
         return [_modalities(data.parts())]
     if not data.layout.is_multitask:
-        (X,) = blocks_of(data.filled)
+        (X,) = list_blocks(data.filled)
         numbers = _numbers(data, slice(data.n_features - data.layout.n_beside))
         members = data.target.extremes(data.y, data.classes)
         return list(_make_parts(X, members, data.layout, numbers, order=orders.get("")))
     parts: list[Images | Ranges] = []
     share = max(2, len(data.layout.task_names))
-    blocks = list(zip(data.layout.blocks().items(), parts_of(data.filled), strict=True))
+    blocks = list(zip(data.layout.blocks().items(), iter_parts(data.filled), strict=True))
     for (task, (_, layout)), (rows, columns, block) in blocks[:_MOST_TASKS]:
         y = np.array([str(label).removeprefix(f"{task}{SEPARATOR}") for label in data.y[rows]])
         if all(map(str.isdecimal, np.unique(y).tolist())):

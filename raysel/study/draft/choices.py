@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raysel.base.registry import method_of_target, solver_class
+from raysel.base.registry import find_method, solver_class
 from raysel.base.search_drafts import LARGE, SMALL, DataSize
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
@@ -20,7 +20,7 @@ from raysel.data.targets import (
     LABELS,
     QUANTITIES,
     REGRESSION,
-    target_of,
+    find_target,
 )
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.scoring_estimators import KNN, LINEAR_SVM, NATIVE, RIDGE
@@ -93,7 +93,7 @@ class Folds:
 
 def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: int = SMALL) -> Folds:
     """Choose numbers of folds such that every class can be in each training set."""
-    kind = target_of(y).kind
+    kind = find_target(y).kind
     if kind == LABELS:
         return Folds(_FEW, _FEW)
     outer = inner = _USUAL
@@ -187,7 +187,7 @@ def fold_entries(dataset: Dataset, groups: str | None) -> list[DraftedKey]:
 def method_entries(dataset: Dataset) -> list[DraftedKey]:
     """Choose the solver, its parameters and the space that is searched."""
     name = choose_method(dataset)
-    method = solver_class(method_of_target(name, dataset.target.kind))
+    method = solver_class(find_method(name, dataset.target.kind))
     draft = method.draft(dataset.layout, data_size(dataset))
     if draft is None:
         why = f"a filter, which scores a feature at a time: the fits of {name} would take long"

@@ -20,6 +20,7 @@ from raysel.data.formats.recognition import (
     codes,
     counted_texts,
     decoded,
+    find_place_names,
     is_in_other_words,
     is_number,
     is_text,
@@ -28,16 +29,15 @@ from raysel.data.formats.recognition import (
     names_batch,
     names_circumstance,
     names_identifier,
-    names_of_places,
     names_origin,
     names_time,
     names_weight,
     odd_cells,
     places,
-    rank_of_label_name,
+    rank_label_name,
     taken_names,
 )
-from raysel.data.formats.survival import times_of_events
+from raysel.data.formats.survival import find_event_times
 from raysel.data.formats.table_contents import labelled_rows
 from raysel.data.targets import looks_like_quantity
 from raysel.study.draft.choices import FEWEST, class_counts, fold_counts
@@ -162,7 +162,7 @@ def _refuse_event(table: Any, label: str) -> None:
         for name, column in zip(table.column_names, table.columns, strict=True)
         if is_number(column.type) and pc.count_distinct(column).as_py() > _FEWEST_GROUPS
     }
-    for time, event in times_of_events(table.column_names):
+    for time, event in find_event_times(table.column_names):
         if time in numbers and event not in numbers and label in (time, event):
             raise DataError(
                 f"{time} is the time to an event, and {event} says whether it happened: such"
@@ -175,7 +175,7 @@ def _doubt_features(table: Any, y: LabelArray | None) -> list[str]:
     """Doubt features that may tell where, or in which order, samples were measured."""
     columns = dict(zip(table.column_names, table.columns, strict=True))
     doubts: list[str] = []
-    of_places = names_of_places(columns)
+    of_places = find_place_names(columns)
     named = [name for name in columns if names_circumstance(name) or names_batch(name)]
     circumstances = [name for name in named if name not in of_places and _has_codes(columns[name])]
     if circumstances:
@@ -242,8 +242,8 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
     if len(usual) == 1:
         return usual[0], []
     quantity = _quantity(table)
-    if quantity is not None and not usual and (not likely or rank_of_label_name(likely[0]) is None):
-        is_named = rank_of_label_name(quantity) is not None
+    if quantity is not None and not usual and (not likely or rank_label_name(likely[0]) is None):
+        is_named = rank_label_name(quantity) is not None
         if is_named or not likely:
             why = "a quantity, by its name" if is_named else "the last column of numbers"
             doubt = f"label: {listed([quantity])} was taken, {why}; name another by label."
@@ -265,7 +265,7 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
     last = names[-1]
     if (
         last not in likely
-        and rank_of_label_name(likely[0]) is None
+        and rank_label_name(likely[0]) is None
         and is_number(table.column(last).type)
     ):
         doubt += (
@@ -294,7 +294,7 @@ def _quantity(table: Any) -> str | None:
         values = column.drop_null().cast(pa.float64(), safe=False).to_numpy()
         if looks_like_quantity(values[np.isfinite(values)]):
             names.append(name)
-    named = [name for name in names if rank_of_label_name(name) is not None]
+    named = [name for name in names if rank_label_name(name) is not None]
     if len(named) == 1:
         return named[0]
     return names[-1] if names else None

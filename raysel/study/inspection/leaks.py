@@ -15,7 +15,7 @@ from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.errors import DataError, suggestion
 from raysel.core.printing import by_number, listed
 from raysel.data.dataset import Dataset
-from raysel.data.formats.survival import times_of_events
+from raysel.data.formats.survival import find_event_times
 from raysel.data.targets import CLASSES, LABELS, QUANTITIES
 from raysel.study.inspection.label_columns import LabelColumn, NearLabel, label_columns, near_labels
 from raysel.study.inspection.parts import NearPairs, Part, near_rows, parts
@@ -138,7 +138,7 @@ def _describe_event_columns(part: Part, dataset: Dataset) -> dict[int, str]:
         return {}
     own = [part.own_name(column) for column in range(len(part.names))]
     found = {}
-    for time, event in times_of_events([*own, dataset.label]):
+    for time, event in find_event_times([*own, dataset.label]):
         if event == dataset.label and time in own and _is_time(part.X[:, own.index(time)]):
             found[own.index(time)] = f"is the time to the event '{event}', known with it only"
         elif time == dataset.label and dataset.target.kind == QUANTITIES and event in own:

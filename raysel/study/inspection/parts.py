@@ -18,8 +18,8 @@ from sklearn.neighbors import NearestNeighbors
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR
-from raysel.data.targets import Target, target_of
-from raysel.data.task_blocks import parts_of
+from raysel.data.targets import Target, find_target
+from raysel.data.task_blocks import iter_parts
 
 #: Largest number of samples whose neighbours are searched; of more, as many are drawn.
 MOST_QUERIES = 5000
@@ -158,7 +158,7 @@ class Part:
     @property
     def target(self) -> Target:
         """What is predicted."""
-        return target_of(self.y)
+        return find_target(self.y)
 
     @cached_property
     def codes(self) -> IntArray:
@@ -212,7 +212,7 @@ def parts(dataset: Dataset) -> Iterator[Part]:
     """Yield the tasks of a data set, or the data set as the only part."""
     blocks = dataset.layout.blocks().items()
     for (task, (_, layout)), (rows, columns, block) in zip(
-        blocks, parts_of(dataset.filled), strict=True
+        blocks, iter_parts(dataset.filled), strict=True
     ):
         n = layout.n_features - layout.n_beside
         names = dataset.feature_names[columns][:n]

@@ -9,7 +9,7 @@ import numpy as np
 
 from raysel.core.printing import by_number
 from raysel.data.dataset import Dataset
-from raysel.data.formats.recognition import names_of_places, names_weight, odd_cells
+from raysel.data.formats.recognition import find_place_names, names_weight, odd_cells
 from raysel.data.whole_numbers import BEYOND_FLOATS
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.arrangement import arrangement_remark
@@ -194,7 +194,7 @@ def _remark_on_names(part: Part) -> Iterator[str]:
     if not part.named:
         return
     own = [part.own_name(column) for column in range(len(part.names))]
-    if located := names_of_places(own):
+    if located := find_place_names(own):
         yield (
             f"{' and '.join(located[:_NAMED])} may tell where a sample was measured, and"
             f" {_drop_features(located)} for new places, and name blocks in cv.groups."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raysel.data.formats.survival import times_of_events
+from raysel.data.formats.survival import find_event_times
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from raysel.data.formats.survival import times_of_events
 )
 def test_a_time_and_its_event_are_found_among_other_columns_in_any_order(time, event):
     for names in (["age", time, "sex", event], [event, "age", time]):
-        assert times_of_events(names) == [(time, event)]
+        assert find_event_times(names) == [(time, event)]
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ def test_a_time_and_its_event_are_found_among_other_columns_in_any_order(time, e
     ],
 )
 def test_other_names_are_no_time_and_event(names):
-    assert times_of_events(names) == []
+    assert find_event_times(names) == []
