@@ -69,7 +69,11 @@ class LeastSquaresData:
     #: What the rows of ``Y`` stand for: sorted class labels, shape (n_classes,), or the scales of
     #: quantities.
     classes: LabelArray | QuantityScale
-    alpha_max: float
+
+    @property
+    def alpha_max(self) -> float:
+        """Smallest alpha of the rows' norms at which no feature is selected."""
+        return 2.0 * self.scale * float(self._lengths[0].max())
 
     @cached_property
     def kept(self) -> dict[str, tuple[Any, Any]]:
@@ -146,7 +150,6 @@ def least_squares_data(
         centred, targets = R[:n_features, :n_features], R[:n_features, n_features:]
         residual = float((R[n_features:, n_features:] ** 2).sum())
     features, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)
-    alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
     return LeastSquaresData(
         X=features,
         Y=targets,
@@ -157,7 +160,6 @@ def least_squares_data(
         Y_mean=Y_mean,
         constant=constant,
         classes=classes,
-        alpha_max=alpha_max,
     )
 
 
@@ -201,7 +203,6 @@ def _reduce_blocks(X: RowBlocks, classes: Any, targets: FloatArray) -> LeastSqua
     centred, targets = R[:n_features, :n_features] / scale, R[:n_features, n_features:]
     residual = float((R[n_features:, n_features:] ** 2).sum())
     XY = product(targets.T, centred)
-    alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
     features, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)
     return LeastSquaresData(
         X=features,
@@ -213,7 +214,6 @@ def _reduce_blocks(X: RowBlocks, classes: Any, targets: FloatArray) -> LeastSqua
         Y_mean=Y_mean,
         constant=constant,
         classes=classes,
-        alpha_max=alpha_max,
     )
 
 
