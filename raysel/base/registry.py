@@ -135,7 +135,9 @@ def solver_class(name: str) -> type[Any]:
     if name in plugin_names(GROUP):
         cls = load_plugin(GROUP, name)
     elif "." in name:
-        cls = import_dotted(name, "solver.name", _EXAMPLE, solver_names(), isclass)
+        cls = import_dotted(
+            name, "solver.name", example=_EXAMPLE, registered=solver_names(), is_wanted=isclass
+        )
     else:
         raise ConfigError(f"solver.name: unknown solver {name!r}; {_hint(name, solver_names())}")
     if not isclass(cls):

@@ -127,7 +127,7 @@ def task_samples(name: str, X: FloatArray, y: LabelArray, unlabelled: Any = None
     classes, labelled_codes = np.unique(y[labelled], return_inverse=True)
     codes = np.full(len(y), -1, dtype=np.int64)
     codes[labelled] = labelled_codes
-    samples = TaskSamples(name, X, y, classes, codes)
+    samples = TaskSamples(name=name, X=X, y=y, classes=classes, codes=codes)
     if len(classes) < 2:
         content = f"all of one class ({classes[0]!s})" if len(classes) else "all unlabelled"
         raise DataError(f"{samples}: the samples are {content}; at least two classes are needed.")

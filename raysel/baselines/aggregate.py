@@ -232,7 +232,13 @@ class Aggregate(IterativeEstimator, TaskProjector):
             row, first = rows.stop, first + len(task.classes)
         reduced = scatter_range(X, codes, first)
         warn_of_lost_directions("the pooled data", reduced.rank, reduced.varying)
-        return PooledTasks(X, reduced, means, tuple(1 / spread for spread in spreads), bases)
+        return PooledTasks(
+            X=X,
+            scatter=reduced,
+            means=means,
+            scales=tuple(1 / spread for spread in spreads),
+            bases=bases,
+        )
 
     def _solve(self, samples: Sequence[TaskSamples], prepared: PooledTasks) -> Iterator[float]:
         scatter = prepared.scatter

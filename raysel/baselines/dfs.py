@@ -232,7 +232,11 @@ class DFS(IterativeEstimator, Selector):
             if len(X) <= centred.shape[1]:  # only the matrix of size n_samples mixes the scales
                 warn_of_lost_directions("the training set", own, rank)
         return PreparedDFS(
-            centred, T / np.sqrt(T.sum(axis=0)), ~constant, scale, min(len(classes) - 1, rank)
+            X=centred,
+            membership=T / np.sqrt(T.sum(axis=0)),
+            varying=~constant,
+            scale=scale,
+            n_directions=min(len(classes) - 1, rank),
         )
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedDFS) -> Iterator[float]:

@@ -116,7 +116,7 @@ class _Bilinear(IterativeEstimator, TensorShaped):
         while True:
             try:
                 for mode in range(len(shape)):
-                    stepped = mode_step(samples, factors, mode, ones, alpha)
+                    stepped = mode_step(samples, factors, mode=mode, D=ones, alpha=alpha)
                     # Coefficients outside a mask may be so large that rounding takes those inside.
                     if samples.inside is None or (lower := reached(stepped)[1]) <= J:
                         factors, J = stepped, J if samples.inside is None else lower
@@ -378,7 +378,7 @@ class _SharedSubspace(OneShotEstimator, Selector):
         if len(prepared.squares):
             scale = float(prepared.squares[0])
         a, b = self.alpha * scale, self.beta * scale
-        theta, U = shared_solution(prepared.squares, prepared.rotated, a, b, rank)
+        theta, U = shared_solution(prepared.squares, prepared.rotated, a=a, b=b, rank=rank)
         coef, shared = lifted(prepared, X, U).T, lifted(prepared, X, theta)
         n = len(X)
         residual = prepared.signs - prepared.left @ (np.sqrt(n * prepared.squares)[:, None] * U)

@@ -72,7 +72,7 @@ class PCA(OneShotEstimator, TaskProjector):
         centred = [task.X - reduced.mean for task, reduced in zip(samples, prepared, strict=True)]
         bases = [np.eye(reduced.rank, size) for reduced, size in zip(prepared, sizes, strict=True)]
         shares = [s.total[:size] / s.total.sum() for s, size in zip(prepared, sizes, strict=True)]
-        self._keep_reduced(samples, prepared, centred, bases, shares)
+        self._keep_reduced(samples, prepared, centred=centred, bases=bases, values=shares)
         yield float(np.mean([share.sum() for share in shares]))
 
 
@@ -145,7 +145,9 @@ class LDA(OneShotEstimator, TaskProjector):
             for s, size in zip(prepared, sizes, strict=True)
         ]
         ratios = [ratio for _, ratio in solved]
-        self._keep_reduced(samples, prepared, centred, [V for V, _ in solved], ratios)
+        self._keep_reduced(
+            samples, prepared, centred=centred, bases=[V for V, _ in solved], values=ratios
+        )
         yield float(np.mean([ratio.sum() for ratio in ratios]))
 
 
@@ -229,6 +231,6 @@ class TraceRatioLDA(IterativeEstimator, TaskProjector):
         for steps in zip(*alone, strict=True):
             bases = [V for _, (V,) in steps]
             values = [problem.column_ratios(V) for problem, V in zip(problems, bases, strict=True)]
-            self._keep_reduced(samples, prepared, centred, bases, values)
+            self._keep_reduced(samples, prepared, centred=centred, bases=bases, values=values)
             self.ratios_ = np.array([ratio for ratio, _ in steps])
             yield float(self.ratios_.mean())

@@ -164,12 +164,16 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
 
     def _keep_null(self, X: FloatArray, prepared: PreparedSVM) -> float:
         bias = self._null_bias(prepared)
-        return self._keep(X, prepared.target, np.zeros((len(bias), X.shape[1])), bias, 0)
+        return self._keep(
+            X, prepared.target, coef=np.zeros((len(bias), X.shape[1])), bias=bias, steps=0
+        )
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> Iterator[float]:
         machines = [self._machine(X, sign) for sign in prepared.target.signs]
         coef, bias = np.stack([w for w, _, _ in machines]), np.array([b for _, b, _ in machines])
-        yield self._keep(X, prepared.target, coef, bias, max(steps for _, _, steps in machines))
+        yield self._keep(
+            X, prepared.target, coef=coef, bias=bias, steps=max(steps for _, _, steps in machines)
+        )
 
     def _keep(
         self, X: FloatArray, target: SignedTarget, coef: FloatArray, bias: FloatArray, steps: int

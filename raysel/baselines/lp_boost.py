@@ -334,7 +334,9 @@ class LPBoost(OneShotEstimator, KernelClassifier):
         chosen, held_out, duals, intercepts = [], [], [], []
         for row in self._kernel_pairs(prepared):
             kernel = kernel_matrix(row)
-            scores = [_out_of_fold(kernel, target.signs, folds, C, self.tol) for C in grid]
+            scores = [
+                _out_of_fold(kernel, target.signs, folds=folds, C=C, tol=self.tol) for C in grid
+            ]
             best = int(np.argmax([_accuracy(candidate, target) for candidate in scores]))
             fitted = [fit_machine(kernel, sign, grid[best], self.tol) for sign in target.signs]
             chosen.append(grid[best])

@@ -366,7 +366,8 @@ class MKL(IterativeEstimator, KernelClassifier):
             groups = [varied[j : j + 1] for j in range(len(varied))]
         C = float(self.C) if self.loss == "hinge" else None
         searches = [
-            KernelWeights(pairs, signs[group], float(self.norm), C, self.tol) for group in groups
+            KernelWeights(pairs=pairs, signs=signs[group], q=float(self.norm), C=C, tol=self.tol)
+            for group in groups
         ]
         while True:
             for search in searches:

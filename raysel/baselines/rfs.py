@@ -61,7 +61,7 @@ def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[BoundedSte
         s = 1.0 / max(1.0, float((norms / omega).max()), float(np.sqrt(z.max())))
         lower = s * float(((residuals / rho[:, None]) * T).sum())
         lower += float(np.sqrt(EPS * np.maximum(1.0 - s * s * z, 0.0)).sum())
-        return BoundedStep(W, np.concatenate([norms, lengths]), J, lower, b)
+        return BoundedStep(W=W, norms=np.concatenate([norms, lengths]), J=J, lower=lower, b=b)
 
     return reweighted_steps(minimise, np.ones(X.shape[1] + len(X)))
 

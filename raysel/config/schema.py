@@ -432,9 +432,7 @@ class EvaluationConfig(_Section):
 
 
 class BlocksConfig(_Section):
-    """Folds for samples that depend on those near them in the file, e.g. a recording, or
-    subjects one after another.
-    """
+    """Folds for samples that depend on those near them in the file, as in a recording."""
 
     size: Count = 1
     """Number of consecutive rows that stay together in all folds, and that a permutation test moves

@@ -126,14 +126,16 @@ def _import_module(name: str, key: str, registered: Collection[str]) -> tuple[Mo
             if not (
                 isinstance(error, ModuleNotFoundError) and f"{prefix}.".startswith(f"{error.name}.")
             ):
-                raise _not_importable(prefix, name, key, registered, error) from error
+                raise _not_importable(
+                    prefix, name, key=key, registered=registered, error=error
+                ) from error
             first = first or error
             prefix = prefix.rpartition(".")[0]
         else:
             if first is None or hasattr(module, name[len(prefix) + 1 :].partition(".")[0]):
                 return module, prefix
             break
-    raise _not_importable(path, name, key, registered, first) from first
+    raise _not_importable(path, name, key=key, registered=registered, error=first) from first
 
 
 def _not_importable(

@@ -57,7 +57,7 @@ def arrange(
         _check_samples(X, source)
         if order == "F":
             _check_order(raw, shape, modalities, source)
-        layout = _layout(raw, shape, modalities, order, source)
+        layout = _layout(raw, shape, modalities=modalities, order=order, source=source)
         if modes is not None:
             layout = _with_modes(layout, modes, source)
         if isinstance(X, np.ndarray):

@@ -145,7 +145,9 @@ class StoredSamples:
             total = total + squares + difference**2 * (n * k / (n + k))
             centre = centre + difference * (k / (n + k))
             smallest, largest, n = np.minimum(smallest, low), np.maximum(largest, high), n + k
-        return Summary(n, smallest, largest, centre, total / n)
+        return Summary(
+            n_samples=n, smallest=smallest, largest=largest, mean=centre, variance=total / n
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs to read the samples."""

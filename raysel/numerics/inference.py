@@ -274,7 +274,9 @@ def paired_comparison(
         return replace(compared, sd=0.0, reason="the difference is equal in all runs")
 
     def test(factor: float) -> TTestResult:
-        return _t_test(mean, sd * factor, n_runs - 1, confidence, largest)
+        return _t_test(
+            mean, sd * factor, freedom=n_runs - 1, confidence=confidence, largest=largest
+        )
 
     return replace(
         compared, plain=test(np.sqrt(1 / n_runs)), corrected=test(np.sqrt(1 / n_runs + ratio))
@@ -303,7 +305,7 @@ def sample_test(
     mean, error, freedom = _over_samples(values, ratio, pseudo_values, n_repeats)
     if not error or len(values) == 1:
         return None
-    return _t_test(mean, error, freedom, confidence, largest)
+    return _t_test(mean, error, freedom=freedom, confidence=confidence, largest=largest)
 
 
 def _t_test(

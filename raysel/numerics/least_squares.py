@@ -369,7 +369,7 @@ def left_factors(
         out = G.reshape(-1, m, n_samples)[:rows].transpose(1, 0, 2)
         np.matmul(W[:, first : classes.stop].reshape(m, rows, n), X, out=out)
         for r, features in zip(classes, G.reshape(-1, k * m, n_samples), strict=False):
-            q[r] = _ridge(features, Y[r], q[r], alpha, system)
+            q[r] = _ridge(features, Y[r], Gy=q[r], alpha=alpha, system=system)
     return np.einsum("cja,acji->cai", q.reshape(c, k, m), whitening)
 
 

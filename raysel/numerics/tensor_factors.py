@@ -60,11 +60,11 @@ def tensor_samples(
         X[inside.ravel()] = data.X
     cells, sums = X.reshape(*shape, n_rows), XY.reshape(-1, *shape)
     return TensorSamples(
-        data,
-        shape,
-        tuple(np.moveaxis(cells, q, 0).reshape(shape[q], -1, n_rows) for q in modes),
-        tuple(np.moveaxis(sums, q + 1, 1).reshape(len(sums), shape[q], -1) for q in modes),
-        None if inside is None else inside.ravel(),
+        data=data,
+        shape=shape,
+        X=tuple(np.moveaxis(cells, q, 0).reshape(shape[q], -1, n_rows) for q in modes),
+        XY=tuple(np.moveaxis(sums, q + 1, 1).reshape(len(sums), shape[q], -1) for q in modes),
+        inside=None if inside is None else inside.ravel(),
     )
 
 
@@ -105,7 +105,7 @@ def mode_step(
 
     def best(basis: FloatArray) -> FloatArray:
         return left_factors(
-            samples.X[mode], basis, weights, samples.data.Y, samples.XY[mode], alpha
+            samples.X[mode], basis, D=weights, Y=samples.data.Y, XY=samples.XY[mode], alpha=alpha
         )
 
     return _replaced(factors, mode, best)

@@ -259,7 +259,7 @@ def fetch_data(uri: str, *, folder: bool = False) -> Path:
         versions = cache_folder() / "data" / hashlib.sha256(str(location).encode()).hexdigest()[:16]
         copy = versions / read_version(store, location, files) / location.name
         if not copy.exists():
-            _fetch(store, location, files, copy, is_folder)
+            _fetch(store, location, files=files, copy=copy, is_folder=is_folder)
             for other in versions.iterdir():
                 if other != copy.parent and not other.name.startswith("."):
                     shutil.rmtree(other, ignore_errors=True)
@@ -294,7 +294,7 @@ def _fetch(
     above = copy.parent.parent
     above.mkdir(parents=True, exist_ok=True, mode=0o700)
     cache_folder().chmod(0o700)
-    check_room(DataError, location, files, cache_folder(), "RAYSEL_CACHE")
+    check_room(DataError, location, files=files, folder=cache_folder(), remedy="RAYSEL_CACHE")
     size = sum(entry.size for entry in files)
     level = logging.WARNING if size >= _LARGE else logging.INFO
     _LOG.log(level, "fetching %s: %.1f MiB to %s", location, size / 2**20, copy)

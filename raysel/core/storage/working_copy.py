@@ -153,7 +153,7 @@ def _fetch(location: Location, local: Path) -> FileSystem:
     with failing_as(DirectoryError, location, "read"):
         store = location.open()
         files = entries(store, location)
-        check_room(DirectoryError, location, files, local.parent, "TMPDIR")
+        check_room(DirectoryError, location, files=files, folder=local.parent, remedy="TMPDIR")
         for entry in files:
             download(store, location.child(entry.name), local / entry.name, entry.size)
     _check_found(files, location)

@@ -97,7 +97,7 @@ def raw_data(
         known = " and ".join(name for name in unused if not PANDAS_INDEX.fullmatch(name))
         note = f"the index {known} of the pandas data frame is left out".replace("  ", " ")
         raw = replace(raw, notes=(*notes, note))
-    raw = _with_features(raw, table, options, positions, source)
+    raw = _with_features(raw, table, options=options, positions=positions, source=source)
     if options.quantities:
         return replace(raw, label_names=indicator, target=Quantities())
     return replace(raw, label_names=tuple(name.removeprefix(INDICATOR) for name in indicator))

@@ -143,7 +143,13 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
         mapped = batches.largest > min(_READ_WHOLE, max_data_bytes())
         sides = first.X.shape[1:]
         shape = (len(read.y), int(np.prod(sides)))
-        source = FileRows(path.absolute(), options, shape, _written(path), mapped)
+        source = FileRows(
+            path=path.absolute(),
+            options=options,
+            shape=shape,
+            written=_written(path),
+            mapped=mapped,
+        )
         return replace(
             first,
             X=StoredSamples(source),

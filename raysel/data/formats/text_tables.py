@@ -333,7 +333,7 @@ def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
         # A cell is text, or a row has another number of cells, which one thread names.
         kinds = {}
         table = _read(body, dialect, decimal, use_threads=False)
-    return _with_large_integers(table, body, dialect, decimal, kinds)
+    return _with_large_integers(table, body, dialect=dialect, decimal=decimal, kinds=kinds)
 
 
 def _with_large_integers(

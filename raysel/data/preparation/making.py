@@ -40,7 +40,9 @@ def make_preparation(
     """Make the unfitted preparation of steps; None without steps and confounds."""
     if not steps and not confounds:
         return None
-    chooser = _Chooser(feature_names, layout, categories, steps, confounds)
+    chooser = _Chooser(
+        names=feature_names, layout=layout, categories=categories, steps=steps, confounds=confounds
+    )
     made = []
     for number, step in enumerate(steps, start=1):
         name = step_name(step)
@@ -67,11 +69,11 @@ def make_preparation(
     chooser.check_encoded()
     texts = {name: list(values) for name, values in categories.items()}
     return Preparation(
-        made,
-        np.array(feature_names, dtype=np.str_),
-        texts or None,
-        chooser.no_features,
-        layout.parameters().get("modalities"),
+        steps=made,
+        feature_names=np.array(feature_names, dtype=np.str_),
+        categories=texts or None,
+        no_features=chooser.no_features,
+        modalities=layout.parameters().get("modalities"),
         keeps_shape=layout.has_images or len(layout.grid) > 1,
     )
 
@@ -203,7 +205,9 @@ def _imputer(strategy: str, n_neighbors: int, indicator: bool) -> KNNImputer | S
 
 def step_class(name: str) -> type[Any]:
     """Import the class of a dotted name, a transformer."""
-    cls: type[Any] = import_dotted(name, _KEY, _EXAMPLE, list(SHORT_NAMES), isclass)
+    cls: type[Any] = import_dotted(
+        name, _KEY, example=_EXAMPLE, registered=list(SHORT_NAMES), is_wanted=isclass
+    )
     if hasattr(cls, "fit_resample"):
         raise ConfigError(
             f"{name} resamples, and {_KEY} changes columns only: resample in the estimator, e.g."

@@ -182,7 +182,13 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
                     # Of categories that no training sample has: their columns are 0.
                     warnings.filterwarnings("ignore", message="Found unknown categories")
                     columns = self._step(
-                        columns, number, transformer, features, beside, y, fitting=fitting
+                        columns,
+                        number,
+                        transformer=transformer,
+                        features=features,
+                        beside=beside,
+                        y=y,
+                        fitting=fitting,
                     )
             except ConfigError as error:
                 raise ConfigError(f"dataset.prepare: step {number + 1}, {name}: {error}") from error

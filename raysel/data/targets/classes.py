@@ -183,7 +183,9 @@ class Classes(Target):
         if counts.min() < n_splits or n_units.min() < 2:
             fewest = 2 if n_splits == units.n else n_splits
             folds = f"{where}={n_splits} folds"
-            raise DataError(_too_rare(classes, n_units, fewest, folds, units.noun))
+            raise DataError(
+                _too_rare(classes, n_units, fewest=fewest, folds=folds, unit=units.noun)
+            )
         return super().folds(y, n_splits, groups=groups, random_state=random_state, where=where)
 
     def divide(

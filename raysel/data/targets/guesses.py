@@ -82,9 +82,7 @@ def best_constant_value(measure: Metric, y: FloatArray) -> FloatArray:
 def _improved(
     start: FloatArray, column: int, tried: FloatArray, value: Callable[[FloatArray], float]
 ) -> FloatArray:
-    """Return the constants of several quantities with a better one for a column, if there is
-    one.
-    """
+    """Return the constants of several quantities, that of a column improved if possible."""
 
     def changed(number: float) -> FloatArray:
         new = start.copy()

@@ -156,7 +156,7 @@ def climb(
     value, factors = -np.inf, [np.empty(0), *start]
     for _ in range(ASCENT_SWEEPS):
         for mode, k in enumerate(size):
-            reached, factors[mode] = _leading(task, factors, mode, k, ratio)
+            reached, factors[mode] = _leading(task, factors, mode=mode, size=k, ratio=ratio)
         if reached - value <= ASCENT_TOL * abs(reached):
             break
         value = reached
@@ -379,7 +379,7 @@ means_, embeddings_, embedded_labels_, task_names_, classes_
         )
         rng = check_random_state(self.random_state)
         for ratio, factors in alternate_modes(
-            prepared, sizes, self.task_weights_, self.n_init, rng
+            prepared, sizes, weights=self.task_weights_, n_init=self.n_init, rng=rng
         ):
             projections = [task.lift(f) for task, f in zip(prepared, factors, strict=True)]
             embeddings = [task.embed(f) for task, f in zip(prepared, factors, strict=True)]

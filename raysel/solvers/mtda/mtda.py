@@ -79,7 +79,9 @@ def alternate(
         if printed:
             maps = [turn_to_total(problem, W) for problem, W in zip(problems, maps, strict=True)]
         ratio = shared_ratio(problems, _bases(maps, common, sizes), weights)
-        common = update_common(problems, ratio, maps, common, sizes, weights)
+        common = update_common(
+            problems, ratio, maps=maps, common=common, sizes=sizes, weights=weights
+        )
         bases = _bases(maps, common, sizes)
         yield shared_ratio(problems, bases, weights), bases
 
@@ -329,10 +331,10 @@ class MTDA(SharedRatioProjector):
         steps = alternate(
             problems,
             sizes,
-            self.task_weights_,
-            width,
-            check_random_state(self.random_state),
-            printed,
+            weights=self.task_weights_,
+            width=width,
+            rng=check_random_state(self.random_state),
+            printed=printed,
         )
         return (
             (ratio, [p.principal(V, ratio) for p, V in zip(problems, bases, strict=True)])

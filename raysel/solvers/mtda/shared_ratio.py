@@ -163,7 +163,7 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
                 lifted = bases
                 if turns is not None:
                     lifted = [turn @ V for turn, V in zip(turns, bases, strict=True)]
-                self._keep_reduced(samples, ranges, centred, lifted, values)
+                self._keep_reduced(samples, ranges, centred=centred, bases=lifted, values=values)
                 self._record([p.traces(V) for p, V in zip(problems, bases, strict=True)], traces)
             yield ratio
 

@@ -168,13 +168,13 @@ class SMML(IterativeEstimator, OneAgainstRest):
         """Return a search of both weights, which one pass over each training set solves."""
         steps = size.by_effort([0.01, 0.03, 0.1, 0.3], [0.01, 0.1], [0.01, 0.1])
         return SearchDraft(
-            "sparse multimodal learning of one label a sample or several: weighs whole modalities"
-            " and single features",
-            {"gamma1": [0, *steps], "gamma2": [0.001, *steps]},
-            "what is searched: gamma1 weighs modalities, gamma2 features; fractions of the value"
-            " from which on nothing is selected",
-            {"max_iter": _DRAFTED_ITERATIONS, "tol": 0.001},
-            "iterations at most, and the duality gap at which a fit ends",
+            why="sparse multimodal learning of one label a sample or several: weighs whole"
+            " modalities and single features",
+            space={"gamma1": [0, *steps], "gamma2": [0.001, *steps]},
+            of_space="what is searched: gamma1 weighs modalities, gamma2 features; fractions of the"
+            " value from which on nothing is selected",
+            params={"max_iter": _DRAFTED_ITERATIONS, "tol": 0.001},
+            of_params="iterations at most, and the duality gap at which a fit ends",
         )
 
     def check(self, n_features: int) -> None:
@@ -199,7 +199,11 @@ class SMML(IterativeEstimator, OneAgainstRest):
             widths = list(self.modalities.values())
         target = signed_target(y)
         return prepare_modalities(
-            X, target.signs, np.array(widths, dtype=np.int64), target.classes, target.multilabel
+            X,
+            target.signs,
+            widths=np.array(widths, dtype=np.int64),
+            classes=target.classes,
+            multilabel=target.multilabel,
         )
 
     def problem(self, prepared: PreparedModalities) -> MultimodalProblem:

@@ -117,13 +117,13 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         low = _LOW_RANKS if len(layout.grid) == 2 else _LOW_RANKS_OF_ARRAYS
         ranks = [*[rank for rank in low if rank < most][: 3 - effort], most]
         return SearchDraft(
-            "sparse matrix regression: ranks the cells by a regression of low rank in the axes of a"
-            " sample",
-            {"alpha": alphas, "rank": ranks},
-            f"{OF_ALPHA}; rank is that of the weights; {most} bounds nothing, so that low rank has"
-            " to pay",
-            {"max_iter": 30, "tol": 0.0001},
-            "iterations at most, and when to stop",
+            why="sparse matrix regression: ranks the cells by a regression of low rank in the axes"
+            " of a sample",
+            space={"alpha": alphas, "rank": ranks},
+            of_space=f"{OF_ALPHA}; rank is that of the weights; {most} bounds nothing, so that low"
+            " rank has to pay",
+            params={"max_iter": 30, "tol": 0.0001},
+            of_params="iterations at most, and when to stop",
         )
 
     def check(self, n_features: int) -> None:
@@ -211,7 +211,9 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         """Yield the coefficients after each iteration and their objective."""
         c, shape, k = len(data.Y), self._sides(data.X.shape[0]), self.rank
         if self.init == "multistart":
-            return multistart_steps(data, shape, k, penalty, seed, self._inside())
+            return multistart_steps(
+                data, shape, rank=k, penalty=penalty, seed=seed, inside=self._inside()
+            )
         if self.init == "identity":
             start = unit_cells(c, shape, k)
         else:

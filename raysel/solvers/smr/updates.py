@@ -67,7 +67,7 @@ def alternating_steps(
         for mode in range(len(factors)):
             if P is not None:
                 D = _weights(samples, P, penalty)
-            factors, P, J = _mode_step(samples, factors, mode, D, penalty, J)
+            factors, P, J = _mode_step(samples, factors, mode=mode, D=D, penalty=penalty, J=J)
             yield P
 
 
@@ -102,7 +102,9 @@ def accelerated_steps(
             if changed:
                 J = objective(samples.features(now.P), samples.data, *penalty)
             step, t = (
-                _iteration(samples, now.factors, _weights(samples, now.P, penalty), penalty, J),
+                _iteration(
+                    samples, now.factors, D=_weights(samples, now.P, penalty), penalty=penalty, J=J
+                ),
                 0,
             )
             if len(now.factors) > 2 and not changed and step.J > now.J:
@@ -120,7 +122,7 @@ def _iteration(
 ) -> _Iterate:
     """One step of each mode from factors of objective J, if it is known."""
     for mode in range(len(factors)):
-        factors, P, J = _mode_step(samples, factors, mode, D, penalty, J)
+        factors, P, J = _mode_step(samples, factors, mode=mode, D=D, penalty=penalty, J=J)
         D = _weights(samples, P, penalty)
     return _Iterate(factors, P, objective(samples.features(P), samples.data, *penalty))
 
@@ -139,7 +141,7 @@ def _mode_step(
     inside that rounding takes the latter, the objective would rise, and the factors stay as they
     were.
     """
-    stepped = mode_step(samples, factors, mode, D, penalty.alpha)
+    stepped = mode_step(samples, factors, mode=mode, D=D, alpha=penalty.alpha)
     P = composed(stepped)
     if samples.inside is None:
         return stepped, P, J
