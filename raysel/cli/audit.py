@@ -11,7 +11,7 @@ from typing import Any
 from raysel.config import config_from_dict, load_config
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import write_result
-from raysel.core.printing import Terminal, first_line, hanging
+from raysel.core.printing import Terminal, first_line, list_doubt
 from raysel.data.dataset import Dataset
 from raysel.data.targets import CLASSES, QUANTITIES
 from raysel.evaluation.scoring_estimators import LINEAR_SVM, RIDGE
@@ -86,7 +86,7 @@ def _draft_study(arguments: Namespace, out: Terminal) -> Study:
         if name in draft.findings:
             out.print(f"{name:<12}{draft.findings[name]}")
     for doubt in draft.doubts:
-        out.print(hanging("to check", doubt, 12))
+        out.print(list_doubt(doubt))
     sizes = ", ".join(map(str, study.config.evaluation.n_features))
     model = _WORDS[study.config.evaluation.estimator_name]
     out.print(

@@ -131,9 +131,9 @@ def short(name: str, longest: int) -> str:
     return f"{line[: longest - 1]}…"
 
 
-def quoted(name: str, longest: int = 40) -> str:
-    """Shorten a name to one line; in quotation marks where it could be misread."""
-    line = short(name, longest)
+def quoted(name: str) -> str:
+    """Shorten a name to one line of 40 characters; quoted where it could be misread."""
+    line = short(name, 40)
     if line != name.strip() or " " in line or "," in line or not line:
         return f"'{line}'"
     return line
@@ -148,10 +148,11 @@ def short_middle(name: str, longest: int) -> str:
     return f"{line[: longest - 1 - end]}…{line[-end:]}"
 
 
-def hanging(term: str, text: str, indent: int) -> str:
-    """Return a term and a text in two columns, as in a list."""
-    below = "\n".ljust(indent + 1) + "- "
-    return f"{term:<{indent}}{text.replace(chr(10), below)}"
+def list_doubt(doubt: str) -> str:
+    """Return a remark as an item of a list, its further lines one below the other."""
+    below = "\n".ljust(13) + "- "
+    lines = below.join(doubt.splitlines())
+    return f"{'to check':<12}{lines}"
 
 
 def first_line(text: str) -> str:

@@ -354,11 +354,11 @@ def _best_bound(q: float, p: int, threshold: float, n_pairs: int) -> float:
     return bound
 
 
-def smallest_threshold(q: float, p: int, n_pairs: int, most: float = 1.0) -> float:
-    """Return the smallest threshold whose bound is at most ``most``; 1 if there is none."""
+def smallest_threshold(q: float, p: int, n_pairs: int) -> float:
+    """Return the smallest threshold whose bound is at most 1; 1 if there is none."""
     for count in range(n_pairs + 1, 2 * n_pairs):
         threshold = count / (2 * n_pairs)
-        if _best_bound(q, p, threshold, n_pairs) <= most:
+        if _best_bound(q, p, threshold, n_pairs) <= 1.0:
             return threshold
     return 1.0
 

@@ -18,7 +18,7 @@ from raysel.config.plain_data import dump_key, parse_yaml
 from raysel.config.schema import NIFTI
 from raysel.core.errors import ConfigError
 from raysel.core.files import atomic_write
-from raysel.core.printing import first_line, hanging, listed, short_middle
+from raysel.core.printing import first_line, list_doubt, listed, short_middle
 from raysel.core.storage.location import as_uri, parse_location
 from raysel.data.formats.compressed import data_stem
 from raysel.data.formats.files import at_home
@@ -57,7 +57,7 @@ class Draft:
 
     def __repr__(self) -> str:
         findings = [f"{name:<12}{text}" for name, text in self.findings.items()]
-        doubts = [hanging("to check", doubt, 12) for doubt in self.doubts]
+        doubts = [list_doubt(doubt) for doubt in self.doubts]
         return "\n".join([f"Draft({self.config.name})", *findings, *doubts])
 
 
