@@ -69,7 +69,9 @@ def own_cells(estimator: Any, X: Any) -> Any:
             f"X holds text, and {type(estimator).__name__} takes numbers: encode it first, or use"
             " raysel.run_study with dataset.prepare."
         )
-    return TableRows.of(rows) if as_it_is or any(empty) else X
+    if as_it_is or any(empty):
+        return TableRows.of(rows)
+    return X
 
 
 def text_in_numbers(rows: Any) -> str:

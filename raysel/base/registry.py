@@ -175,7 +175,9 @@ def registered_method(name: str) -> type[Estimator] | None:
         cls = solver_class(name)
     except ConfigError:  # a method of another package that cannot be imported
         return None
-    return cls if issubclass(cls, Estimator) else None
+    if issubclass(cls, Estimator):
+        return cls
+    return None
 
 
 def find_method(name: str, target: str) -> str:

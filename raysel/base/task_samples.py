@@ -111,7 +111,9 @@ def read_sides(shape: Sequence[int] | None, n_features: int) -> tuple[int, ...]:
 
 def task_label(name: str) -> str:
     """Describe a task in messages."""
-    return f"task {name!r}" if name else "the data"
+    if name:
+        return f"task {name!r}"
+    return "the data"
 
 
 def is_labelled(y: LabelArray, unlabelled: Any, names: Iterable[str] = ()) -> BoolArray:

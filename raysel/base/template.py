@@ -82,4 +82,6 @@ class Template:
     def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
         """Return a clone as one of raysel's methods."""
         made = self.clone(params, random_state)
-        return made if isinstance(made, Estimator) else ScikitLearnMethod(made)
+        if isinstance(made, Estimator):
+            return made
+        return ScikitLearnMethod(made)

@@ -186,7 +186,9 @@ def accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
     """
     _check_shapes(y_true, y_pred)
     right = y_true == y_pred
-    return float(np.mean(right if right.ndim == 1 else right.all(axis=1)))
+    if right.ndim == 2:
+        right = right.all(axis=1)
+    return float(np.mean(right))
 
 
 def balanced_accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:

@@ -37,7 +37,9 @@ class TensorSamples:
 
     def features(self, P: FloatArray) -> FloatArray:
         """Values of the features among all cells; without a mask the cells as they are."""
-        return P if self.inside is None else P.reshape(len(P), -1)[:, self.inside]
+        if self.inside is None:
+            return P
+        return P.reshape(len(P), -1)[:, self.inside]
 
     def cells(self, values: FloatArray) -> FloatArray:
         """Values of all cells, 0 outside the mask; (..., n_features) to (..., m_1, .., m_N)."""
@@ -118,7 +120,9 @@ def _replaced(
     if len(factors) == 2:
         # Completed where columns are dependent: any basis is a factor.
         basis = orthonormal(factors[1 - mode])
-        return [best(basis), basis] if mode == 0 else [basis, best(basis)]
+        if mode == 0:
+            return [best(basis), basis]
+        return [basis, best(basis)]
     unit = [_unit_columns(A) for A in factors]
     Z = khatri_rao(unit[:mode] + unit[mode + 1 :])
     # Of Z itself: the eigenvectors of Z'Z would lose half of the digits where columns are nearly

@@ -108,7 +108,9 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
     @classmethod
     def unstructured(cls, layout: Layout) -> Mapping[str, float]:
         """Return the rank that bounds nothing."""
-        return {"rank": largest_rank(layout.grid)} if layout.grid else {}
+        if layout.grid:
+            return {"rank": largest_rank(layout.grid)}
+        return {}
 
     @classmethod
     def _draft(cls, layout: Layout, effort: int, alphas: Mapping[str, Any]) -> SearchDraft:
