@@ -14,6 +14,7 @@ from raysel.base.estimator import COUNT, Capabilities
 from raysel.baselines.filter import (
     MOST_BINS,
     BinArray,
+    BinRange,
     Filter,
     bin_range,
     class_codes,
@@ -276,11 +277,7 @@ class ReliefF(Filter):
         """Sort the samples of each class by their distance from every sample."""
         codes, counts = class_codes(y)
         ranges = bin_range(X)
-        # Less the minimum: of values that are far larger than their differences a quotient keeps no
-        # difference.
-        pairs = scipy.spatial.distance.pdist((X - ranges.low) / ranges.width, "cityblock")
-        distances = scipy.spatial.distance.squareform(without_last_digits(pairs))
-        np.fill_diagonal(distances, np.inf)
+        distances = city_block_distances(X, ranges)
         order = np.empty(distances.shape, dtype=np.int32)
         start = 0
         for r, count in enumerate(counts):
@@ -297,7 +294,20 @@ class ReliefF(Filter):
         return (1.0 + self.weights_) / 2.0, self.weights_.mean()
 
 
-def without_last_digits(values: FloatArray) -> FloatArray:
+def city_block_distances(X: FloatArray, ranges: BinRange) -> FloatArray:
+    """City block distances between samples in units of the features' ranges; none to itself.
+
+    `X` is (n_samples, n_features); returns (n_samples, n_samples), infinite on the diagonal.
+    """
+    # Less the minimum: of values that are far larger than their differences a quotient keeps no
+    # difference.
+    pairs = scipy.spatial.distance.pdist((X - ranges.low) / ranges.width, "cityblock")
+    distances: FloatArray = scipy.spatial.distance.squareform(_without_last_digits(pairs))
+    np.fill_diagonal(distances, np.inf)
+    return distances
+
+
+def _without_last_digits(values: FloatArray) -> FloatArray:
     """Round to 36 binary digits (Veltkamp), so that sums equal up to rounding are equal."""
     larger = values * (2.0**17 + 1.0)
     return larger - (larger - values)

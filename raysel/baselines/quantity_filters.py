@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.spatial.distance
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.feature_selection import f_regression, mutual_info_regression
@@ -25,8 +24,8 @@ from raysel.baselines.filter import (
 from raysel.baselines.multivariate_filters import (
     MRMR,
     PreparedBins,
+    city_block_distances,
     weighted_differences,
-    without_last_digits,
 )
 from raysel.baselines.univariate_filters import finite_t
 from raysel.core.arrays import FloatArray, LabelArray
@@ -332,12 +331,7 @@ class RReliefF(QuantityFilter):
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedOrder:
         """Sort the samples by their distance from every sample."""
         ranges = bin_range(X)
-        # Less the minimum: of values that are far larger than their differences a quotient keeps no
-        # difference.
-        pairs = scipy.spatial.distance.pdist((X - ranges.low) / ranges.width, "cityblock")
-        distances = scipy.spatial.distance.squareform(without_last_digits(pairs))
-        np.fill_diagonal(distances, np.inf)
-        order = np.argsort(distances, axis=1, kind="stable").astype(np.int32)
+        order = np.argsort(city_block_distances(X, ranges), axis=1, kind="stable").astype(np.int32)
         columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         return PreparedOrder(
             order, (columns - columns.min(axis=0)) / bin_range(columns).width, ranges.width
