@@ -1,1 +1,1 @@
-"""Data sets: layouts, loading, built-in and synthetic sets, scaling."""
+"""Data sets: files and their formats, layouts, targets, preparation and scaling."""

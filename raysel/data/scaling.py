@@ -1,4 +1,4 @@
-"""Scaling of multimodal data, fitted on a training set only."""
+"""Scaling by modality, by task or by one range, fitted to a training set only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hinge loss, and norms of blocks of coefficients, with their proximal steps.
+"""The hinge loss, its proximal step, and the intercepts that minimise it.
 
 Each row is one problem. Scores m and signs y in {-1, 1} have the shape (c, n): c problems, n
 samples. The loss is ``sum_ij (1 - y_ij m_ij)_+``.

@@ -1,1 +1,1 @@
-"""The published methods, one file each, and what they share."""
+"""The published methods, a folder each."""

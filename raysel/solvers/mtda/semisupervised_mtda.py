@@ -1,4 +1,4 @@
-"""Scatter matrices of MTDA with unlabelled samples.
+"""MTDA that also learns from unlabelled samples, by their scatter and a graph of neighbours.
 
     S_b from the labelled samples,   T = S_t(labelled) + eta S_t(all) + mu X' L X / n^2
 
