@@ -49,11 +49,9 @@ PRIVATE = {
     "sklearn.utils._param_validation.Interval": "constraints that its conformance tests read",
     "sklearn.utils._param_validation.StrOptions": "constraints that its conformance tests read",
 }
-#: Files outside of data/ that ask for the dtype or the dimension of y, and why; there are to be
-#: fewer, and no others: a target of `raysel.data.targets` says what follows from the kind of y.
-ASK_Y = {
-    "numerics/metrics.py": "an indicator has one score for each label",
-}
+#: Files outside of data/ that ask for the dtype or the dimension of y, and why; there are to be no
+#: others: a target of `raysel.data.targets` says what follows from the kind of y.
+ASK_Y = {"numerics/metrics.py": "lies below the targets: an indicator has a score for each label"}
 #: Names of what is predicted.
 Y_NAMES = {"y", "y_train", "y_test"}
 #: Functions that import a module by its name.
