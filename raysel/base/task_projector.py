@@ -268,4 +268,10 @@ class TaskProjector(FittedProjection):
         self.ranks_ = np.array([s.rank for s in ranges])
         projections = [s.lift(X, V) for s, X, V in zip(ranges, centred, bases, strict=True)]
         embeddings = [s.embed(X, V) for s, X, V in zip(ranges, centred, bases, strict=True)]
-        self._keep(samples, [s.mean for s in ranges], projections, values, embeddings)
+        self._keep(
+            samples,
+            means=[s.mean for s in ranges],
+            projections=projections,
+            values=values,
+            embeddings=embeddings,
+        )

@@ -262,7 +262,13 @@ class Aggregate(IterativeEstimator, TaskProjector):
                 for task, basis, scale in zip(samples, bases, prepared.scales, strict=True)
             ]
             embeddings = np.split(prepared.X @ common, stops)
-            self._keep(samples, prepared.means, projections, [values] * len(samples), embeddings)
+            self._keep(
+                samples,
+                means=prepared.means,
+                projections=projections,
+                values=[values] * len(samples),
+                embeddings=embeddings,
+            )
             yield objective
 
     def _directions(

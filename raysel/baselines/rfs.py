@@ -52,7 +52,7 @@ def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[BoundedSte
 
     def minimise(touched: FloatArray) -> BoundedStep:
         omega, rho = np.split(touched, [X.shape[1]])
-        W, b, residuals = update(X, T, omega, rho, alpha, scaled)
+        W, b, residuals = update(X, T, omega=omega, rho=rho, alpha=alpha, scaled=scaled)
         norms = np.sqrt(np.einsum("jc,jc->j", W, W))
         squares = np.einsum("ic,ic->i", residuals, residuals)
         lengths = np.sqrt(squares + EPS)

@@ -256,7 +256,13 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
         task, U = task_samples("", X, y), kronecker(lifted)
         ratios = np.divide(explained, total, out=np.zeros_like(total), where=total > 0)
         self.ranks_ = np.array([ranks])
-        self._keep([task], [prepared.mean], [U], [ratios], [(X - prepared.mean) @ U])
+        self._keep(
+            [task],
+            means=[prepared.mean],
+            projections=[U],
+            values=[ratios],
+            embeddings=[(X - prepared.mean) @ U],
+        )
         self.task_scores_[0][(X[0] == X).all(axis=0)] = 0.0
         self.scores_ = self.task_scores_[0].copy()
         yield float(explained.sum() / (total.sum() or 1.0))

@@ -291,7 +291,7 @@ def frame_data(
     if y is None:
         raw = raw_data(table, options, SOURCE, notes)
     else:
-        raw = raw_data(table, options, SOURCE, notes, _aligned(y, frame, "y"))
+        raw = raw_data(table, options, SOURCE, notes, y=_aligned(y, frame, "y"))
         title, columns = getattr(y, "name", None), getattr(y, "columns", ())
         label = None if title is None else str(title)
         raw = replace(raw, label=label, label_names=tuple(map(str, columns)))

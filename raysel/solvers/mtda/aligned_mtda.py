@@ -358,13 +358,23 @@ means_, embeddings_, embedded_labels_, task_names_, classes_
         totals = np.array([(Z**2).sum() / len(Z) for Z in mapped.samples])
         self._weigh(samples, totals)
         solve = shared_projection if self.share == "projection" else pooled_within
-        rank, steps = solve(samples, mapped, self.task_weights_, self.n_components, self.shrinkage)
+        rank, steps = solve(
+            samples,
+            mapped,
+            weights=self.task_weights_,
+            size=self.n_components,
+            shrinkage=self.shrinkage,
+        )
         self.ranks_ = np.full(len(samples), rank)
         for ratio, bases in steps:
             embeddings = [Z @ V for Z, V in zip(mapped.samples, bases, strict=True)]
             traces = [column_traces(task, Z) for task, Z in zip(samples, embeddings, strict=True)]
             self._keep(
-                samples, mapped.means, mapped.lift(bases), [b / t for b, t in traces], embeddings
+                samples,
+                means=mapped.means,
+                projections=mapped.lift(bases),
+                values=[b / t for b, t in traces],
+                embeddings=embeddings,
             )
             self._record([(float(b.sum()), float(t.sum())) for b, t in traces], totals)
             yield ratio

@@ -384,7 +384,13 @@ means_, embeddings_, embedded_labels_, task_names_, classes_
             projections = [task.lift(f) for task, f in zip(prepared, factors, strict=True)]
             embeddings = [task.embed(f) for task, f in zip(prepared, factors, strict=True)]
             values = [task.column_ratios(f) for task, f in zip(prepared, factors, strict=True)]
-            self._keep(samples, [task.mean for task in prepared], projections, values, embeddings)
+            self._keep(
+                samples,
+                means=[task.mean for task in prepared],
+                projections=projections,
+                values=values,
+                embeddings=embeddings,
+            )
             self._record(
                 [task.traces(f) for task, f in zip(prepared, factors, strict=True)], totals
             )
