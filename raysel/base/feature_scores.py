@@ -144,5 +144,5 @@ def _keeps_columns(step: Any, n_columns: int) -> bool:
         is_named = hasattr(step, "feature_names_in_")
         names = step.feature_names_in_ if is_named else _default_names(n_columns)
         return np.array_equal(step.get_feature_names_out(names), names)
-    except Exception:  # a step of another package may have no names, or raise anything  # noqa: BLE001
+    except Exception:  # noqa: BLE001 - a step of another package may lack names, or raise anything
         return False

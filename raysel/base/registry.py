@@ -231,7 +231,7 @@ def build_solver(
             f"solver: {name} cannot be constructed with these parameters: {error}"
         ) from error
     if importance:
-        from raysel.base.importance import PermutationImportance  # noqa: PLC0415 - loads scikit-learn's ensembles
+        from raysel.base.importance import PermutationImportance  # noqa: PLC0415 - loads ensembles
 
         made = PermutationImportance(made, importance)
     return ScikitLearnMethod(made)

@@ -36,8 +36,8 @@ _OF_WEB = re.compile(r"https?|s3a?|gs|gcs|abfss?|az|wasbs?|hdfs|s?ftp|ssh")
 _PARAMETER = re.compile(r"(^|[\s?&;,'\"({\[])([\w.%+-]+)=([^&\s]+)")
 _WHOLE_PARAMETER = re.compile(r"\A()([^=]+)=(.+)\Z", re.DOTALL)
 _SECRET_NAME = re.compile(
-    r"pass(word|wd|phrase|code)|^pass$|^pwd$|secret|token|access_?key|account_?key|api_?key|credential|signature"
-    r"|^(sas|sig|auth|authorization|odbc_connect)$|^x-(amz|goog)-",
+    r"pass(word|wd|phrase|code)|^pass$|^pwd$|secret|token|access_?key|account_?key|api_?key"
+    r"|credential|signature|^(sas|sig|auth|authorization|odbc_connect)$|^x-(amz|goog)-",
     re.IGNORECASE,
 )
 _HEADER = re.compile(r"(authorization['\"]?\s*[:=]\s*['\"]?)(?:\w+\s+)?\S+", re.IGNORECASE)

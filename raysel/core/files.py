@@ -239,4 +239,5 @@ def _adapter(cls: type) -> TypeAdapter[Any]:
     from pydantic import ConfigDict, TypeAdapter  # noqa: PLC0415
 
     # In a list, because pydantic takes no configuration beside a dataclass itself.
-    return TypeAdapter(list[cls], config=ConfigDict(allow_inf_nan=False))  # type: ignore[valid-type]
+    finite = ConfigDict(allow_inf_nan=False)
+    return TypeAdapter(list[cls], config=finite)  # type: ignore[valid-type]

@@ -13,10 +13,12 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from raysel.core.errors import ConfigError, suggestion
 
+#: Entry points of a group by name.
+_ByName: TypeAlias = dict[str, tuple[EntryPoint, ...]]
 #: Most names of a module that an error lists.
 _MOST_SHOWN = 30
 
@@ -69,7 +71,7 @@ def warn_of_clash(group: str, name: str, names: Collection[str]) -> None:
 
 
 @cache
-def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:  # noqa: ARG001
+def _entry_points(group: str, path: tuple[str, ...]) -> _ByName:  # noqa: ARG001
     """Return the entry points of a group by name; ``path`` is part of the cache's key."""
     points = entry_points(group=group)
     return {name: tuple(points.select(name=name)) for name in points.names}

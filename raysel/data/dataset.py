@@ -185,7 +185,7 @@ unprepared, drop_unlabelled, confounds
         >>> data.feature_names, data.classes.tolist()
         (('age', 'weight'), ['ad', 'cn'])
         """
-        from raysel.data.formats.tables import SOURCE, frame_data  # noqa: PLC0415 - loads pandas and PyArrow
+        from raysel.data.formats.tables import SOURCE, frame_data  # noqa: PLC0415 - loads pandas
 
         return cls.from_raw(
             frame_data(

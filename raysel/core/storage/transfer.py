@@ -37,8 +37,9 @@ _CREDENTIALS = {
 #: Parts of the messages of PyArrow's clients, and what they mean.
 _NO_BUCKET = re.compile("NO_SUCH_BUCKET|specified bucket does not exist")
 _DENIED = re.compile(
-    "ACCESS_DENIED|INVALID_ACCESS_KEY_ID|INVALID_CLIENT_TOKEN|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|EXPIRED_TOKEN|HTTP"
-    " status code: 40[13]|HTTP response code: 40[13]|PERMISSION_DENIED|UNAUTHENTICATED"
+    "ACCESS_DENIED|INVALID_ACCESS_KEY_ID|INVALID_CLIENT_TOKEN|SIGNATURE_DOES_NOT_MATCH"
+    "|UNRECOGNIZED_CLIENT|EXPIRED_TOKEN|HTTP status code: 40[13]|HTTP response code: 40[13]"
+    "|PERMISSION_DENIED|UNAUTHENTICATED"
 )
 _NO_CREDENTIALS = re.compile("OAuth2 access token|default credentials")
 _NO_NETWORK = re.compile(

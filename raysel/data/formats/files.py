@@ -26,22 +26,29 @@ from raysel.data.task_blocks import TaskBlocks
 _RECIPES = {
     "ORL.npz": (
         """\
-ORL.npz holds the 400 AT&T (ORL) faces at 32 x 32 pixels, 40 persons. scikit-learn downloads them at 64 x 64:
-    import numpy as np; from sklearn.datasets import fetch_olivetti_faces; faces = fetch_olivetti_faces()
+ORL.npz holds the 400 AT&T (ORL) faces at 32 x 32 pixels, 40 persons. scikit-learn downloads them
+at 64 x 64:
+    import numpy as np
+    from sklearn.datasets import fetch_olivetti_faces
+    faces = fetch_olivetti_faces()
     np.savez("ORL.npz", X=faces.images.reshape(400, 32, 2, 32, 2).mean(axis=(2, 4)), y=faces.target)
 Collections of face data sets have them as ORL_32x32.mat (arrays fea and gnd, images transposed)."""
     ),
     "UMIST.npz": (
         """\
-UMIST.npz holds the 575 UMIST (Sheffield) faces at 28 x 23 pixels, 20 persons. Collections of face data sets have
-them as .mat; with images of shape (n, 28, 23) and the person's number as labels:
+UMIST.npz holds the 575 UMIST (Sheffield) faces at 28 x 23 pixels, 20 persons. Collections of
+face data sets have them as .mat; with images of shape (n, 28, 23) and the person's number as
+labels:
     import numpy as np
     np.savez("UMIST.npz", X=images, y=labels)"""
     ),
     "USPS.npz": (
         """\
-USPS.npz holds the 2007 handwritten digits of the USPS test set at 16 x 16 pixels, in LIBSVM's collection as usps.t:
-    import numpy as np; from sklearn.datasets import load_svmlight_file; X, y = load_svmlight_file("usps.t")
+USPS.npz holds the 2007 handwritten digits of the USPS test set at 16 x 16 pixels, in LIBSVM's
+collection as usps.t:
+    import numpy as np
+    from sklearn.datasets import load_svmlight_file
+    X, y = load_svmlight_file("usps.t")
     np.savez("USPS.npz", X=X.toarray().reshape(-1, 16, 16), y=y - 1)"""
     ),
 }

@@ -406,7 +406,7 @@ def _answer(
         return error.answer
     except MemoryError:
         return {"memory": True}
-    except Exception as error:  # noqa: BLE001 - the libraries raise any exception for a damaged file
+    except Exception as error:  # noqa: BLE001 - damaged files raise any exception
         memory = "bad_alloc" in str(error) or "malloc" in str(error)
         text = f"{type(error).__name__}: {error}".partition("\n")[0]
         if kind in {"table", "batches"} and "decrypt" in text:

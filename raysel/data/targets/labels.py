@@ -163,7 +163,7 @@ class Labels(Target):
 
         A rare label can be missing from a fold, see `NestedPlan.lacking`.
         """
-        from iterstrat.ml_stratifiers import MultilabelStratifiedKFold  # noqa: PLC0415 - not of all users
+        from iterstrat.ml_stratifiers import MultilabelStratifiedKFold  # noqa: PLC0415
 
         occurs = np.zeros((units.n, y.shape[1]), dtype=np.int64)
         np.maximum.at(occurs, units.member, y)
