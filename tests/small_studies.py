@@ -19,6 +19,7 @@ from raysel.cli.main import main
 from raysel.config import config_from_dict
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
+from raysel.results.progress import progress_line
 from raysel.results.result import StudyResult
 from raysel.run import course
 from raysel.study.definition import Study
@@ -85,7 +86,7 @@ def upload_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Watcher:
-    """Listener that keeps the phases it is shown, and interrupts at the n-th call or at a phase
+    """Listener that keeps the lines it is shown, and interrupts at the n-th call or at a line
     that starts so.
     """
 
@@ -93,7 +94,7 @@ class Watcher:
         self, call: int = 0, phase: str | None = None, number: int = signal.SIGINT
     ) -> None:
         self.call, self.phase, self.number = call, phase, number
-        self.phases: list[str] = []
+        self.lines: list[str] = []
 
     def __enter__(self) -> Watcher:
         return self
@@ -105,9 +106,9 @@ class Watcher:
         pass
 
     def show(self, progress: Progress) -> None:
-        self.phases.append(progress.phase)
-        if len(self.phases) == self.call or (
-            self.phase is not None and progress.phase.startswith(self.phase)
+        self.lines.append(progress_line(progress))
+        if len(self.lines) == self.call or (
+            self.phase is not None and self.lines[-1].startswith(self.phase)
         ):
             if self.number == signal.SIGINT:
                 raise KeyboardInterrupt

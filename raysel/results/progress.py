@@ -50,8 +50,8 @@ class ProgressLine:
                 self._live.refresh()
             self._phase = progress.phase
         else:
-            phase = progress.phase.partition(":")[0]  # without its counts
-            if now - self._logged >= _LOG_EVERY_SECONDS or (phase and phase != self._phase):
+            phase = progress.phase or progress.unit
+            if now - self._logged >= _LOG_EVERY_SECONDS or phase != self._phase:
                 self._logged = now
                 self._console.print(progress_line(progress), highlight=False, markup=False)
             self._phase = phase
@@ -66,16 +66,16 @@ class ProgressLine:
 
 
 def progress_line(progress: Progress) -> str:
-    """Return the progress of a study as one line."""
+    """Return the progress of a study, or of what is computed for it later, as one line."""
     if progress.phase:
         return progress.phase
-    parts = [
-        f"{progress.n_ended}/{progress.total} trials",
-        f"{progress.running} running",
-        f"{progress.failed} failed",
-    ]
+    parts = [f"{progress.n_ended}/{progress.total} {progress.unit}"]
+    if progress.running:
+        parts.append(f"{progress.running} running")
+    if progress.failed:
+        parts.append(f"{progress.failed} failed")
     if progress.best is not None:
-        parts.append(f"best val_{progress.metric} {progress.best:.3f}")
+        parts.append(f"best inner {progress.metric.replace('_', ' ')} {progress.best:.3f}")
     if progress.seconds_left is not None:
         parts.append(f"about {duration(progress.seconds_left)} left")
     return " · ".join(parts)

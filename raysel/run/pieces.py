@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from raysel.evaluation.records import RefitRecord
 from raysel.execution.executor import Executor
 from raysel.execution.signals import sigterm_as_interrupt
 from raysel.results.export import export_result
-from raysel.results.progress import duration
 from raysel.results.result import StudyResult
 from raysel.run.api import open_study, prepare_study
 from raysel.run.launch import check_resources, make_executor, working_folder
@@ -211,7 +209,9 @@ def _compute(
         stack.enter_context(sigterm_as_interrupt())
         for listener in listeners:
             stack.enter_context(listener)
-        course = _PieceProgress(n_all, len(missing), work.unit, listeners)
+        n_before = n_all - len(missing)
+        progress = _PieceProgress(n_all, "", finished=n_before, unit=work.unit, n_before=n_before)
+        _show(progress, listeners)
         executor = stack.enter_context(finished.executor())
         timeout = finished.study.config.search.trial_timeout
         limit = None
@@ -229,39 +229,37 @@ def _compute(
             else:
                 piece["value"] = ended.value
             writer.write({**piece, "cpu_seconds": ended.cpu_seconds})
-            course.count(failed=bool(ended.error))
+            progress.count(failed=bool(ended.error))
+            _show(progress, listeners)
 
 
-class _PieceProgress:
-    """Progress of the pieces as one line."""
+def _show(progress: Progress, listeners: Sequence[Listener]) -> None:
+    for listener in listeners:
+        listener.show(progress)
 
-    def __init__(
-        self, n_all: int, n_missing: int, unit: str, listeners: Sequence[Listener]
-    ) -> None:
-        self._n_all, self._n_missing, self._unit, self._listeners = (
-            n_all,
-            n_missing,
-            unit,
-            listeners,
-        )
-        self._n_done, self._n_failed, self._first_ended = 0, 0, 0.0
-        self._show()
+
+@dataclass
+class _PieceProgress(Progress):
+    """Counts of the pieces, of which only the ends are known."""
+
+    #: Number of pieces that an earlier run has computed.
+    n_before: int = 0
+    #: Time when the first one ended: until then the executor mostly starts.
+    first_ended: float = 0.0
 
     def count(self, *, failed: bool) -> None:
         """Count a piece that has ended."""
-        self._n_done, self._n_failed = self._n_done + 1, self._n_failed + failed
-        if self._n_done == 1:  # the time of the first piece is mostly that of the executor's start
-            self._first_ended = time.monotonic()
-        self._show()
+        self.failed += failed
+        self.finished += not failed
+        if self.n_ended == self.n_before + 1:
+            self.first_ended = self.clock()
 
-    def _show(self) -> None:
-        left = self._n_missing - self._n_done
-        parts = [f"{self._unit}: {self._n_all - left}/{self._n_all}", f"{self._n_failed} failed"]
-        if self._n_done > 1 and left:
-            seconds = (time.monotonic() - self._first_ended) / (self._n_done - 1)
-            parts.append(f"about {duration(seconds * left)} left")
-        for listener in self._listeners:
-            listener.show(Progress(self._n_all, "", phase=" · ".join(parts)))
+    @property
+    def seconds_left(self) -> float | None:
+        n_timed, left = self.n_ended - self.n_before - 1, self.total - self.n_ended
+        if n_timed < 1 or not left:
+            return None
+        return (self.clock() - self.first_ended) / n_timed * left
 
 
 def _header(finished: FinishedStudy, work: Work) -> dict[str, Any]:

@@ -49,6 +49,8 @@ class Progress:
     failed: int = 0
     best: float | None = None
     phase: str = ""
+    #: What is counted.
+    unit: str = "trials"
     #: Returns the time in seconds.
     clock: Callable[[], float] = time.monotonic
     _waiting: list[Mapping[str, Any]] = field(default_factory=list)

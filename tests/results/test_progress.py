@@ -34,17 +34,17 @@ def test_plain_lines_without_escape_codes_where_there_is_no_terminal(tmp_path, m
     assert "starting Ray" in lines
     assert "a sentence" in lines
     assert lines[-1].startswith(
-        "2/4 trials · 1 running · 1 failed · best val_accuracy 0.500 · about "
+        "2/4 trials · 1 running · 1 failed · best inner accuracy 0.500 · about "
     )
     assert all(character.isprintable() for line in lines for character in line)
 
 
-def test_a_phase_that_counts_is_one_line_of_a_log():
+def test_what_is_counted_is_one_line_of_a_log_at_first():
     console = Console(file=io.StringIO(), force_terminal=False, soft_wrap=True)
     with ProgressLine(console) as line:
         for n in range(3):
-            line.show(Progress(3, "", phase=f"halves: {n}/3 · 0 failed"))
-    assert console.file.getvalue().splitlines() == ["halves: 0/3 · 0 failed"]
+            line.show(Progress(3, "", finished=n, unit="halves"))
+    assert console.file.getvalue().splitlines() == ["0/3 halves"]
 
 
 def test_one_live_line_on_a_terminal_is_gone_in_the_end(tmp_path):
@@ -68,5 +68,5 @@ def test_one_live_line_on_a_terminal_is_gone_in_the_end(tmp_path):
 def test_no_time_is_left_once_all_trials_have_ended():
     assert (
         progress_line(Progress(2, "accuracy", finished=2, best=0.25))
-        == "2/2 trials · 0 running · 0 failed · best val_accuracy 0.250"
+        == "2/2 trials · best inner accuracy 0.250"
     )

@@ -538,7 +538,7 @@ def test_the_command_says_how_to_finish_a_study_and_that_it_was_terminated(
 ):
     monkeypatch.setattr(
         "raysel.cli.resampling.ProgressLine",
-        lambda _: Watcher(phase=f"permutations: {N + 2}/", number=signal.SIGTERM),
+        lambda _: Watcher(phase=f"{N + 2}/", number=signal.SIGTERM),
     )
     assert (
         run_command(["permute", str(path), "--permutations", str(N + 2), "--executor", "serial"])

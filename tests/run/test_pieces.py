@@ -72,13 +72,13 @@ def test_pieces_are_computed_once_wherever_they_stop(run, journal):
 
 def test_an_interrupt_keeps_what_has_ended(run, journal):
     with pytest.raises(KeyboardInterrupt):
-        run(range(6), listeners=[Watcher(phase="draws: 2/")])
+        run(range(6), listeners=[Watcher(phase="2/6 ")])
     lines = list(read_journal(journal))
     assert [line.get("number") for line in lines] == [None, 0, 1]
     listener = Watcher()
     assert list(run(range(6), listeners=[listener]).values) == [0, 1, 2, 4, 5]
-    assert listener.phases[0] == "draws: 2/6 · 0 failed"
-    assert listener.phases[-1] == "draws: 6/6 · 1 failed"
+    assert listener.lines[0] == "2/6 draws"
+    assert listener.lines[-1] == "6/6 draws · 1 failed"
 
 
 def test_nodes_with_other_versions_are_named_once_and_stay_with_what_they_computed(
