@@ -50,7 +50,7 @@ class ScoreBars(RankingPanel):
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
-        return 5.2, 0.2 * max(len(self._shown), 4) + 0.7
+        return drawing.WIDTH, 0.2 * max(len(self._shown), 4) + 0.7
 
     @property
     def caption(self) -> str:

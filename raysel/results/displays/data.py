@@ -26,9 +26,9 @@ _WIDTH = 5.8  # inches, as all sizes here
 _MOST_TASKS = 6
 _COLUMNS, _SIDE = 5, 0.95  # of a grid of images
 _CAPTION, _LINE, _LABELS = 0.24, 0.14, 0.42  # above an image, a line of it, and below the grid
-_LETTERS = 13  # of an image's caption
+_LETTERS = 12  # of an image's caption
 _ROW = 0.24
-_LETTER = 0.08  # width of a letter of a name or figure, about
+_LETTER = 0.086  # width of a letter of a name or figure, about
 _COLOURS = (drawing.BLUE, drawing.OUTLINE, drawing.GREEN, drawing.PINK, drawing.SKY, "0.35")
 _MARKERS = "os^DvP"
 

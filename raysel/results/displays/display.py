@@ -29,10 +29,11 @@ _TITLE, _TITLE_LINE, _LINE = 0.34, 0.24, 0.17
 _TITLE_LETTERS, _LETTERS = 7.8, 14.2  # letters per inch of a title of 13 points, and of other text
 _LONGEST_TITLE = 240  # letters
 _GAP = 0.1
+_WIDEST = 12.2  # inches of two panels side by side
 _DRAWING: Any = {
-    "font.size": 9.0,
+    "font.size": 9.5,
     "axes.titlesize": 9.5,
-    "axes.labelsize": 9.0,
+    "axes.labelsize": 9.5,
     "xtick.labelsize": SMALL,
     "ytick.labelsize": SMALL,
     "legend.fontsize": SMALL,
@@ -248,7 +249,7 @@ def _rows(panels: Sequence[Display]) -> Iterator[Sequence[Display]]:
     i = 0
     while i < len(panels):
         row = panels[i : i + 2]
-        if sum(panel.size[0] for panel in row) > 2 * WIDTH + 1:
+        if sum(panel.size[0] for panel in row) > _WIDEST:
             row = row[:1]
         yield row
         i += len(row)

@@ -27,11 +27,11 @@ EMPTY = "0.90"
 # grey.
 GREEN, PINK, SKY = "#009e73", "#a0457e", "#56b4e9"
 
-WIDTH = 5.6  # inches, as all sizes here; on a phone the text remains readable
-SMALL = 8.5  # points: size of tick labels and legends
-_LEGEND_LETTERS = 15.5  # letters per inch
+WIDTH = 4.9  # inches, as all sizes here; on a phone the text remains readable
+SMALL = 9.0  # points: size of tick labels and legends
+_LEGEND_LETTERS = 14.6  # letters per inch
 _TICKS = 5  # most intervals between labels of an x axis, so that four digits do not run together
-_DIGIT = 0.018  # width of a digit of a tick label, as a share of the axis
+_DIGIT = 0.022  # width of a digit of a tick label, as a share of the axis
 
 
 def clean_axes(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:

@@ -47,7 +47,7 @@ class ScoreCurve(StudyDisplay):
     key = "scores"
     table = "scores"
     section = "scores"
-    size = (5.8, 3.8)
+    size = (5.1, 3.6)
 
     metric: str
     #: Mean and SD of inner and test score by number of features, as `Facts.curve`.

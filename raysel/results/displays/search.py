@@ -29,6 +29,7 @@ from raysel.results.scores import FoldValues
 _GROUPS = 5  # groups of the values of a parameter of many values
 _MOST_LABELS = 16
 _FEW_VALUES = 6  # of a number, all of which are labelled
+_GRID_WIDTH = 5.6  # inches, of a grid below its legend
 _FULL = 0.6  # least share of the cells of a grid that configurations fill
 
 
@@ -121,7 +122,7 @@ class SearchSurface(StudyDisplay):
         if not self._is_grid:
             return drawing.WIDTH, 3.4
         rows, _ = values_of(self.tried, self.shown[-1])
-        return drawing.WIDTH, float(np.clip(0.36 * len(rows) + 1.2, 2.4, 6.0))
+        return _GRID_WIDTH, float(np.clip(0.36 * len(rows) + 1.2, 2.4, 6.0))
 
     @property
     def on_white(self) -> bool:  # type: ignore[override]

@@ -11,17 +11,17 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from raysel.results.displays.display import Display, lay_out
-from raysel.results.displays.drawing import BLUE, OUTLINE, PINK, WARNING
+from raysel.results.displays.drawing import BLUE, OUTLINE, PINK, SKY, WARNING
 from raysel.results.displays.registry import displays_of
 from raysel.results.page.contents import Picture, csv_download, printable
 from raysel.results.result import StudyResult
 
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
-_SCALE = 0.095  # rem per point of a figure, so that texts have the same size in all figures
+_SCALE = 0.1  # rem per point of a figure, so that texts have the same size in all figures
 _PLAIN = re.compile(r"#[0-9a-f]{6}")
 _COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
 #: Colours that have a lighter shade in dark mode, as properties of the style sheet.
-_NAMED = {BLUE: "--blue", OUTLINE: "--orange", PINK: "--pink", WARNING: "--warning"}
+_NAMED = {BLUE: "--blue", OUTLINE: "--orange", PINK: "--pink", SKY: "--sky", WARNING: "--warning"}
 
 
 def pictures(result: StudyResult, section: str) -> list[Picture]:
