@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pandas as pd
 from matplotlib import font_manager, ft2font, rc_context, rcParams
@@ -53,6 +53,14 @@ _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Creator": "raysel", "Date": None},
     "pdf": {"Creator": "raysel", "CreationDate": None},
 }
+
+
+class Cell(NamedTuple):
+    """Cell of a map, one unit of the axes wide and high: its centre, its name and its values."""
+
+    x: float
+    y: float
+    text: str
 
 
 class Display(ABC):
@@ -102,6 +110,10 @@ class Display(ABC):
     def for_report(self) -> Display:
         """Return the figure as the report shows it, which may have fewer rows."""
         return self
+
+    def cells(self) -> Sequence[Cell]:
+        """Return the cells that the report names where a pointer is over them."""
+        return ()
 
     @abstractmethod
     def frame(self) -> pd.DataFrame:

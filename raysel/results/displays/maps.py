@@ -23,7 +23,7 @@ from raysel.core.printing import short
 from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays import drawing
-from raysel.results.displays.display import RankingPanel
+from raysel.results.displays.display import Cell, RankingPanel
 
 _FEW = 4  # so many slices are all shown, whatever their scores
 _MOST_SLICES = 12  # with the highest scores
@@ -32,6 +32,7 @@ _MOST_TILES = 3  # maxima of two axes in a row
 _LARGEST = (3.9, 5.2)  # inches of a plane
 _TITLE, _GAP = 0.22, 0.1  # inches: height of the title of a slice, and width between two slices
 _LEAST = 1.1  # inches of the shorter side of a map
+_MOST_NAMED = 1500  # cells that the report names, those with the highest scores: 0.1 KB each
 _LABELS = (1.3, 0.55)  # inches of the colour bar and the axes' labels
 # Grey of the background's darkest cell: light, so that a colour is nearly that of the colour bar.
 _DARKEST = 0.7
@@ -265,6 +266,21 @@ class ScoreMap(RankingPanel):
         return pd.DataFrame(
             table | {"outer_folds": ranking.selection_count, "selected": ranking.selected}
         )
+
+    def cells(self) -> Sequence[Cell]:
+        rows, columns = np.nonzero(self.plane.inside)
+        features = self.plane.features[rows, columns]
+        order = np.argsort(-self.ranking.usable_scores[features], kind="stable")[:_MOST_NAMED]
+        return [Cell(columns[i], rows[i], self._describe(features[i])) for i in order]
+
+    def _describe(self, feature: int) -> str:
+        """Name a feature with its score and the outer folds that select it."""
+        ranking = self.ranking
+        score = "no score"
+        if ranking.usable_scores[feature] > 0:
+            score = f"score {ranking.scores[feature]:.3g}"
+        folds = f"selected by {ranking.selection_count[feature]} of {ranking.n_folds} outer folds"
+        return f"{short(ranking.feature_names[feature], 60)}: {score}, {folds}"
 
     def draw(self, ax: Axes) -> None:
         ranking, plane = self.ranking, self.plane

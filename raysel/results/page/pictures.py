@@ -6,11 +6,13 @@ import io
 import re
 import warnings
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 
+import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from raysel.results.displays.display import Display, lay_out
+from raysel.results.displays.display import Cell, Display, lay_out
 from raysel.results.displays.drawing import BLUE, OUTLINE, PINK, SKY, WARNING
 from raysel.results.displays.registry import displays_of
 from raysel.results.page.contents import Picture, csv_download, printable
@@ -38,16 +40,16 @@ def picture(display: Display) -> Picture:
         name, columns = f"{display.table}.csv", list(table.columns)
         data = csv_download(name, columns, rows, rest=display.whole_table)
     caption = display.caption
-    svg = inline_svg(display.figure(), display.key, caption)
+    svg = inline_svg(display.figure(), display.key, caption, display.cells())
     return Picture(svg, caption, data, display.on_white)
 
 
-def inline_svg(figure: Figure, key: str, description: str) -> str:
+def inline_svg(figure: Figure, key: str, description: str, cells: Sequence[Cell] = ()) -> str:
     """Return a figure as an SVG element for a page of HTML; the same figure gives the same text.
 
     Black becomes the colour of the page's text, a grey a transparent shade of it and white the
     colour of its background, so that the figure can be read in light and in dark mode. Texts remain
-    texts, in the page's font.
+    texts, in the page's font. A browser shows the text of a cell where the pointer is over it.
     """
     text = io.StringIO()
     with rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}), warnings.catch_warnings():
@@ -64,6 +66,8 @@ def inline_svg(figure: Figure, key: str, description: str) -> str:
                 parent.remove(child)
     for element in root.iter():
         _adapt(element, key)
+    if cells:
+        root.append(_named_cells(figure, cells, height))
     root.attrib["style"] = f"--width: {width * _SCALE:.4g}rem"
     root.attrib |= {
         "width": f"{width:g}",
@@ -77,6 +81,23 @@ def inline_svg(figure: Figure, key: str, description: str) -> str:
     for element in root.iter():
         element.tag = element.tag.removeprefix(_SVG)
     return ET.tostring(root, encoding="unicode")
+
+
+def _named_cells(figure: Figure, cells: Sequence[Cell], height: float) -> ET.Element:
+    """Return transparent rectangles over cells of the figure's axes, with their texts as titles."""
+    group = ET.Element(f"{_SVG}g", {"fill": "none", "pointer-events": "all"})
+    centres = np.array([(cell.x, cell.y) for cell in cells], dtype=np.float64)
+    to_points = 72 / figure.dpi
+    corners = [
+        to_points * figure.axes[0].transData.transform(centres + shift) for shift in (-0.5, 0.5)
+    ]
+    low, high = np.minimum(*corners), np.maximum(*corners)
+    for cell, (left, bottom), (right, top) in zip(cells, low, high, strict=True):
+        place = {"x": left, "y": height - top, "width": right - left, "height": top - bottom}
+        attributes = {name: f"{value:.5g}" for name, value in place.items()}
+        title = ET.SubElement(ET.SubElement(group, f"{_SVG}rect", attributes), f"{_SVG}title")
+        title.text = printable(cell.text)
+    return group
 
 
 def _adapt(element: ET.Element, key: str) -> None:

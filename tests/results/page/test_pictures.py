@@ -7,9 +7,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
+import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from raysel.results.displays.display import Cell
 from raysel.results.displays.drawing import BLUE
 from raysel.results.page import pictures
 from raysel.results.page.pictures import inline_svg
@@ -49,6 +51,24 @@ def test_its_texts_are_escaped_and_its_description_is_its_title():
     assert root.find("title").text == 'a <b> & "c"'
     assert root.attrib["aria-labelledby"] == root.find("title").attrib["id"]
     assert not list(root.iter("script"))
+
+
+def test_a_cell_tells_its_text_where_it_is_drawn():
+    figure = Figure(figsize=(3, 2))
+    figure.subplots().imshow(np.zeros((2, 3)))
+    cells = [Cell(column, row, f"{row} {column}") for row in range(2) for column in range(3)]
+    root = ET.fromstring(inline_svg(figure, "a", "what", cells))
+    (background,) = (one for one in root.iter("g") if one.attrib.get("id") == "a-patch_2")
+    numbers = re.findall(r"[\d.]+", background.find("path").attrib["d"])
+    corners = np.array(numbers, dtype=float).reshape(-1, 2)
+    (left, top), (wide, high) = corners.min(axis=0), np.ptp(corners, axis=0) / (3, 2)
+    told = [rect for rect in root.iter("rect") if rect.find("title") is not None]
+    assert len(told) == 6
+    for rect in told:
+        row, column = map(int, rect.find("title").text.split())
+        place = [float(rect.attrib[name]) for name in ("x", "y", "width", "height")]
+        where = [left + column * wide, top + row * high, wide, high]
+        assert place == pytest.approx(where, abs=0.02)
 
 
 def test_neutral_colours_follow_the_page():
