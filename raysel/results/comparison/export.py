@@ -24,7 +24,7 @@ from raysel.results.page.contents import (
     render_page,
 )
 from raysel.results.tables import TextTable, csv_content
-from raysel.results.texts import spaced
+from raysel.results.texts import score_tile, spaced
 from raysel.tracking.directory import StudyDirectory
 
 if TYPE_CHECKING:
@@ -141,16 +141,17 @@ def page_of_comparison(comparison: ComparisonResult) -> Page:
     first, *others = text.tables
     scores = _table(first, "scores.csv", score_table(comparison))
     blocks: list[Block] = [Text(text.answer, "answer"), scores, Text(text.notes, "note")]
+    sections = [Section("answer", "The answer", blocks)]
     if comparison.studies:
         # Loads matplotlib.
         from raysel.results.displays.comparison import ComparisonFigure  # noqa: PLC0415
         from raysel.results.page.pictures import picture  # noqa: PLC0415
 
-        blocks.append(picture(ComparisonFigure.from_comparison(comparison)))
+        drawn = picture(ComparisonFigure.from_comparison(comparison))
+        sections.append(Section("scores", "Scores and differences", [drawn]))
     details: list[Block] = [_table(table) for table in others]
     members = [f"{member.label}: {member.path.name}/report.html" for member in comparison.finished]
-    sections = [
-        Section("scores", "The answer", blocks),
+    sections += [
         *([Section("details", "In detail", details)] if details else []),
         Section("reading", "How to read it", [Text(text.remarks)]),
         Section(
@@ -158,8 +159,30 @@ def page_of_comparison(comparison: ComparisonResult) -> Page:
         ),
     ]
     return Page(
-        short(comparison.name, 120), text.title, sections, f"Written by raysel {__version__}."
+        short(comparison.name, 120),
+        text.title,
+        sections,
+        f"Written by raysel {__version__}.",
+        _tiles(comparison),
     )
+
+
+def _tiles(comparison: ComparisonResult) -> list[tuple[str, str, str]]:
+    """Return the figures at the top: the highest score, the reference's, and what is compared."""
+    rows, metric = comparison.rows, spaced(comparison.metric)
+    if not rows:
+        return []
+    best = max(rows.values(), key=lambda row: row.facts.test.mean)
+    tiles = [_score_tile(best, f"highest test {metric}")]
+    if (reference := rows.get(comparison.reference)) is not None:
+        tiles.append(_score_tile(reference, f"test {metric} of the reference"))
+    folds = comparison.folds.describe() if comparison.folds else ""
+    return [*tiles, (str(len(comparison.members)), "methods", folds and f"on the same {folds}")]
+
+
+def _score_tile(row: MemberRow, what: str) -> tuple[str, str, str]:
+    mean, spread = score_tile(row.facts)
+    return mean, what, f"{short(row.label, 40)}, {spread}"
 
 
 def _table(table: TextTable, name: str = "", frame: pd.DataFrame | None = None) -> Table:

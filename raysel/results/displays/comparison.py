@@ -20,9 +20,16 @@ from raysel.results.scores import FoldValues
 
 # Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell
 # them apart in grey.
-_COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+_COLOURS = (
+    "#000000",
+    drawing.BLUE,
+    drawing.OUTLINE,
+    drawing.GREEN,
+    drawing.PINK,
+    drawing.SKY,
+    "#e69f00",
+)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-_INTERVAL = "#8fc1e3"
 _DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = (
     "-",
     (0, (5, 2)),
@@ -66,7 +73,6 @@ class ComparisonFigure(Display):
     """
 
     key = "comparison"
-    on_white = True
 
     name: str
     metric: str
@@ -264,11 +270,12 @@ def _draw_differences(ax: Axes, ordered: Sequence[ShownMember], reference: str) 
             continue
         mean, lower, upper = member.difference
         if np.isfinite(lower):
-            ax.plot([lower, upper], [y, y], color=_INTERVAL, linewidth=5, solid_capstyle="butt")
-        ax.plot([mean], [y], marker="D", color="#0072b2", markersize=2.5, linestyle="")
+            look: Any = {"color": drawing.BLUE, "alpha": 0.35, "solid_capstyle": "butt"}
+            ax.plot([lower, upper], [y, y], linewidth=5, **look)
+        ax.plot([mean], [y], marker="D", color=drawing.BLUE, markersize=3, linestyle="")
     if not any(member.difference for member in ordered):
-        look: Any = {"fontsize": _SMALL, "color": "0.4", "ha": "center"}
-        ax.text(0.5, 0.5, "no differences", transform=ax.transAxes, **look)
+        note: Any = {"fontsize": _SMALL, "color": "0.4", "ha": "center"}
+        ax.text(0.5, 0.5, "no differences", transform=ax.transAxes, **note)
     ax.set_yticks([])
     label = f"difference to {short(reference, 14)}\n95 % interval"
     ax.set_xlabel(label, fontsize=_SMALL, parse_math=False)
