@@ -204,6 +204,8 @@ def test_it_is_written_and_joined_to_the_ranking(filtered, tmp_path):
     for noted in (written, manifest["stability_selection"]):
         assert noted["assumptions"] == found.assumptions
     report = Page(write_report(result, tmp_path / "report.html").read_text()).text
+    claimed = [result.feature_names[i] for i in found.order() if found.selected[i]]
+    assert f"{found.short_sentence()} They are {', '.join(claimed[:10])}" in report
     for text in (found.sentence(), manifest["stability_selection"]["sentences"][0], report):
         assert found.assumptions in text
     # Its halves share no sample, so it is shown in the place of the stability over the outer folds.

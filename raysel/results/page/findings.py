@@ -21,6 +21,11 @@ from raysel.results.tables import TextTable
 
 _MOST_ROWS = 20
 _RANKING_BYTES = 400_000
+_MOST_CLAIMED = 10
+_NOT_CLAIMED = (
+    "How many of them are false is not known yet: the command below, under Could it be chance?,"
+    " bounds it."
+)
 _NO_REFERENCES = "The study has no references to compare with: evaluation.references is off."
 _MEANING_OF_STABILITY = (
     "Stability (Nogueira, Sechidis & Brown 2018) is 1 if all outer folds select the same"
@@ -74,10 +79,23 @@ def answer_sentences(result: StudyResult) -> list[str]:
         sentences.append(verdict or texts.short_verdict(facts))
     if not result.ranks_features:
         return [*sentences, "The method gives no scores of the features, and so no ranking."]
-    sentences.append(texts.first_features(_ranking(result)))
+    sentences += [texts.first_features(_ranking(result)), _claim(result)]
     if planted := facts.planted:
         sentences += filter(None, [texts.planted_sentence(planted), texts.lost_sentence(planted)])
-    return [*sentences, f"The stability {texts.short_stability(facts)}"]
+    return [*filter(None, sentences), f"The stability {texts.short_stability(facts)}"]
+
+
+def _claim(result: StudyResult) -> str:
+    """Return the features that are claimed and the bound on the false ones, or that none is."""
+    halves = result.stability_selection
+    if halves is None:
+        return _NOT_CLAIMED if result.facts.agreement and result.has_final else ""
+    claimed = [result.feature_names[i] for i in halves.order() if halves.selected[i]]
+    if not claimed:
+        return halves.short_sentence()
+    names = ", ".join(short(name, 40) for name in claimed[:_MOST_CLAIMED])
+    more = f" and {len(claimed) - _MOST_CLAIMED} more" if len(claimed) > _MOST_CLAIMED else ""
+    return f"{halves.short_sentence()} They are {names}{more}."
 
 
 def _ranking(result: StudyResult) -> FeatureRanking:

@@ -244,6 +244,22 @@ def test_its_sentences_are_of_the_selected_features_and_of_the_test_score(matrix
     )
 
 
+def test_a_cell_of_a_map_tells_its_score_and_its_folds(matrix):
+    told = Page(matrix.directory.report.read_text()).texts
+    table = matrix.ranking().to_frame()
+    columns = ["feature", "score", "selection_frequency"]
+    for name, score, share in table[columns].itertuples(index=False):
+        scored = f"score {score:.3g}" if score > 0 else "no score"
+        folds = round(2 * share)
+        assert told.count(f"{name}: {scored}, selected by {folds} of 2 outer folds") == 2  # maps
+
+
+def test_its_answer_says_that_nothing_bounds_the_false_features_yet(matrix):
+    first = answer_sentences(matrix)
+    assert any("How many of them are false is not known yet" in sentence for sentence in first)
+    assert "python -m raysel stability" in Page(matrix.directory.report.read_text()).text
+
+
 @pytest.mark.parametrize("kind", ["matrix", pytest.param("multilabel", marks=pytest.mark.slow)])
 def test_hostile_text_remains_text(kind, study_of):
     result = study_of(kind)
