@@ -14,6 +14,7 @@ from raysel.evaluation.lost_trials import was_lost
 from raysel.evaluation.records import FINAL, Convergence, InnerTrace, RefitRecord, TrialRecord
 from raysel.evaluation.scoring_estimators import ALPHAS, LINEAR_SVM, NATIVE, RIDGE
 from raysel.numerics.inference import TTestResult
+from raysel.results import stability
 from raysel.results.records import StudyRecords
 from raysel.results.scores import Reference, are_draws
 from raysel.tracking.records import SearchRecord
@@ -80,8 +81,8 @@ def limitations(records: StudyRecords, top: int | None = None) -> Iterator[Remar
     for message, folds in warned.items():
         yield Remark("warning", {"folds": folds, "message": message})
     if records.stability_selection is not None:
-        for text in records.stability_selection.remarks():
-            yield Remark("stability_selection", {"text": text})
+        for key, values in records.stability_selection.limitations():
+            yield Remark(key, values)
     yield from (Remark("mixed_versions", {"text": text}) for text in records.stored.mixed)
     yield from (Remark("data", {"text": text}) for text in records.stored.study.data_notes)
 
@@ -408,7 +409,7 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
             " structure: on these data structure does not pay."
         ).format
     ),
-    "stability_selection": "{text}".format,
+    **stability.SENTENCES,
     "tied": lambda folds, n_folds: (
         f"Configurations tied on {len(folds)} of {n_folds} folds, and the first in the order of the"
         " search was taken: list the preferred one first.\nTied in inner score, number of features"

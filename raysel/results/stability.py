@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,31 @@ if TYPE_CHECKING:
 _HALF = 0.5
 #: Per cent of selections with a false feature from which on a bound says nothing.
 _NO_BOUND = 99
+
+#: Text of each key of a remark, as a function of its values: a sentence, then its figures.
+SENTENCES: Final[dict[str, Callable[..., str]]] = {
+    "halves_failed": lambda n, n_halves, n_left_out, number, reason: (
+        f"Stability selection: {n} of {n_halves} halves failed, and {n_left_out} pairs were left"
+        f" out: mend the cause and run it again.\nHalf {number}: {reason}"
+    ),
+    "halves_not_converged": (
+        "Stability selection: {n} of {n_fits} fits did not reach tol: raise"
+        " solver.params.max_iter in a new study."
+    ).format,
+    "smaller_top": (
+        "Stability selection: each half selects at most {top} features, not the {n_of_model} of the"
+        " final model, whose false ones no threshold bounds by 1."
+    ).format,
+    "fewer_scored": (
+        "Stability selection: no half gives more than {q} features a score, fewer than {top}: the"
+        " bounds are those of a top of {q}."
+    ).format,
+    "no_bound": (
+        "Stability selection: no threshold bounds the false ones by 1, as a half selects {q} of {p}"
+        " features: give a smaller top, e.g. {smaller}."
+    ).format,
+    "halves_of_other_versions": "Stability selection: {text}".format,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -218,38 +243,36 @@ class StabilitySelection:
             f" of such features {bound} are expected."
         )
 
-    def remarks(self) -> list[str]:
-        """Return remarks on the limitations of the result, one sentence each."""
-        remarks = []
+    def limitations(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield key and values of each remark on the result; `SENTENCES` has the sentences."""
         if self.errors:
             number, reason = next(iter(self.errors.items()))
-            remarks.append(
-                f"{len(self.errors)} of {self.n_halves} halves failed, and"
-                f" {self.n_halves // 2 - self.n_pairs} pairs were left out: mend the cause and run"
-                f" it again.\nHalf {number}: {reason.splitlines()[0]}"
+            yield (
+                "halves_failed",
+                {
+                    "n": len(self.errors),
+                    "n_halves": self.n_halves,
+                    "n_left_out": self.n_halves // 2 - self.n_pairs,
+                    "number": number,
+                    "reason": reason.splitlines()[0],
+                },
             )
         if self.n_unconverged:
-            n_fits = 2 * self.n_pairs
-            remarks.append(
-                f"{self.n_unconverged} of {n_fits} fits did not reach tol: raise"
-                " solver.params.max_iter in a new study."
-            )
+            fits = {"n": self.n_unconverged, "n_fits": 2 * self.n_pairs}
+            yield "halves_not_converged", fits
         if self.n_of_model is not None:
-            remarks.append(
-                f"each half selects at most {self.top} features, not the {self.n_of_model} of the"
-                " final model, of which no threshold bounds the false ones by 1."
-            )
+            yield "smaller_top", {"top": self.top, "n_of_model": self.n_of_model}
         if self.q < self.top:
-            remarks.append(
-                f"no half gives more than {self.q} features a score, fewer than {self.top}: the"
-                f" bounds are those of a top of {self.q}."
-            )
+            yield "fewer_scored", {"q": self.q, "top": self.top}
         if self.is_default and self.bound > 1:
-            remarks.append(
-                f"no threshold bounds the false ones by 1, as a half selects {self.q} of {self.p}"
-                f" features: give a smaller top, e.g. {bounded_top(self.q, self.p, self.n_pairs)}."
-            )
-        return [f"Stability selection: {remark}" for remark in (*remarks, *self.mixed)]
+            smaller = bounded_top(self.q, self.p, self.n_pairs)
+            yield "no_bound", {"q": self.q, "p": self.p, "smaller": smaller}
+        for text in self.mixed:
+            yield "halves_of_other_versions", {"text": text}
+
+    def remarks(self) -> list[str]:
+        """Return remarks on the limitations of the result, one sentence each."""
+        return [SENTENCES[key](**values) for key, values in self.limitations()]
 
     def to_json(self, feature_names: Sequence[str]) -> dict[str, Any]:
         """Return the summary of the selection for the manifest."""

@@ -15,7 +15,7 @@ from scipy import stats
 
 from raysel.evaluation.records import FINAL, RefitRecord
 from raysel.numerics.inference import paired_comparison, sample_interval
-from raysel.results import remarks, texts
+from raysel.results import remarks, stability, texts
 from raysel.results.export import manifest, markdown
 from raysel.results.remarks import (
     edge_remarks,
@@ -413,12 +413,24 @@ def test_facts_are_plain_data_in_the_manifest_and_the_last_record(at_eight):
 
 def test_every_key_of_a_remark_has_a_sentence():
     yielded = set(re.findall(r'Remark\(\s*"(\w+)"', inspect.getsource(remarks)))
+    yielded |= set(re.findall(r'yield\s+\(?\s*"(\w+)"', inspect.getsource(stability)))
     assert yielded == remarks.SENTENCES.keys()
 
 
 #: Values of remarks of each key, as long as they usually are.
 VALUES = {
     "data": {"text": "A remark on the data: mend it.\nIts figures."},
+    "halves_failed": {
+        "n": 2,
+        "n_halves": 100,
+        "n_left_out": 2,
+        "number": 7,
+        "reason": "ValueError: X",
+    },
+    "halves_not_converged": {"n": 5, "n_fits": 100},
+    "smaller_top": {"top": 20, "n_of_model": 300},
+    "fewer_scored": {"q": 4, "top": 20},
+    "no_bound": {"q": 20, "p": 300, "smaller": 8},
     "end_of_n_features": {"end": "largest", "n": 50, "folds": ["outer0"], "n_folds": 4},
     "end_of_estimator": {
         "parameter": "alpha",
@@ -455,7 +467,7 @@ VALUES = {
 
 
 def test_all_remarks_but_those_that_are_texts_of_others_are_listed():
-    texts_of_others = {"data", "mixed_versions", "stability_selection", "warning"}
+    texts_of_others = {"data", "mixed_versions", "halves_of_other_versions", "warning"}
     assert VALUES.keys() | texts_of_others == remarks.SENTENCES.keys()
 
 
