@@ -14,7 +14,7 @@ from raysel.data.formats.files import RawData
 
 #: What a gene is, in the order of their interest: it tells the classes by itself; it follows a gene
 #: of its module that does; it follows the plate; or it tells nothing.
-ROLES = PLANTED, PROXY, BATCH, NOISE = "planted", "proxy", "batch", "noise"
+PLANTED, PROXY, BATCH, NOISE = "planted", "proxy", "batch", "noise"
 #: Name of the data set.
 SOURCE = "planted-genes"
 #: Column of the batches, which is text.

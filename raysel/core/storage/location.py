@@ -31,7 +31,6 @@ _CONNECT, _ANSWER, _ALL_ATTEMPTS = 5.0, 15.0, 20.0
 _ATTEMPTS = 2
 #: Credentials that stood in URIs, by scheme and bucket; they are kept nowhere else.
 _CREDENTIALS: dict[tuple[str, str], tuple[str, str]] = {}
-_ANONYMOUS = ("anonymous", "")
 
 
 @dataclass(frozen=True)
