@@ -111,9 +111,22 @@ class ScikitLearnMethod(OneShotEstimator):
         return tagged_type(self.estimator) == "regressor"
 
     def _updates(self, X: Any, y: LabelArray, prepared: Any) -> Iterator[float]:
-        for name in ("scores_", "classes_"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("scores_", None)
         rows = unwrap_cells(X)
+        self._fit_estimator(rows, y)
+        found = feature_scores(self.estimator_, constant_features(X))
+        if found is not None:
+            self.scored_by_, self.scores_ = found
+        if isinstance(X, TableRows) or not hasattr(self.estimator_, "predict"):
+            yield 0.0  # reading rows that are no numbers once more may take as long as the fit
+        elif self._is_regressor:
+            yield float(np.mean((self._predicted(rows) - y) ** 2))
+        else:
+            yield float(np.mean((self._predicted(rows) != y).reshape(len(y), -1).any(axis=1)))
+
+    def _fit_estimator(self, rows: Any, y: LabelArray) -> None:
+        """Fit a clone of the estimator, and note whether it converged."""
+        self.__dict__.pop("classes_", None)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = fit_to_labels(self.estimator, rows, y)
@@ -129,15 +142,6 @@ class ScikitLearnMethod(OneShotEstimator):
         self.n_outputs_ = y.reshape(len(y), -1).shape[1]
         if hasattr(fitted, "classes_"):
             self.classes_ = fitted.classes_
-        found = feature_scores(fitted, constant_features(X))
-        if found is not None:
-            self.scored_by_, self.scores_ = found
-        if isinstance(X, TableRows) or not hasattr(fitted, "predict"):
-            yield 0.0  # reading rows that are no numbers once more may take as long as the fit
-        elif self._is_regressor:
-            yield float(np.mean((self._predicted(rows) - y) ** 2))
-        else:
-            yield float(np.mean((self._predicted(rows) != y).reshape(len(y), -1).any(axis=1)))
 
     def _has_converged(self, path: FloatArray) -> bool:
         """Return whether the estimator was fitted without a ConvergenceWarning."""

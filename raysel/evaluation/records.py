@@ -354,6 +354,8 @@ class PathRecord:
     fits: dict[str, InnerTrace] = field(default_factory=dict)
     #: Traceback of a path that failed.
     error: str = ""
+    #: Tracebacks of single fits that failed, by the configuration's id.
+    errors: dict[str, str] = field(default_factory=dict)
     #: Seconds since the epoch.
     started: float = 0.0
     ended: float = 0.0
@@ -375,6 +377,7 @@ class PathRecord:
         return replace(
             last,
             fits={**self.fits, **later.fits},
+            errors={**self.errors, **later.errors},
             started=min(self.started, later.started),
             ended=max(self.ended, later.ended),
         )

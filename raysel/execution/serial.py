@@ -38,12 +38,13 @@ def limited_threads(study: Study) -> threadpool_limits:
 
 
 def room_for_folds(study: Study, memory_share: float) -> float:
-    """Return how many bytes of prepared folds this process keeps; 0 for one configuration.
+    """Return how many bytes of prepared folds this process keeps.
 
-    Of large data half their size, else a share of the machine's memory.
+    Half the size of large data, else a share of the machine's memory; 0 where each fold is used
+    once.
     """
     n_bytes = study.dataset.X.nbytes
-    if len(study.configurations) == 1:
+    if len(study.configurations) == 1 or study.shares_steps:
         return 0.0
     if n_bytes > _LARGE:
         return n_bytes / 2

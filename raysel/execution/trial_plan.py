@@ -19,6 +19,7 @@ from raysel.execution.trials import (
     FoldTrial,
     PathTrial,
     Rung,
+    SharedStepsTrial,
     Trial,
     joined_record,
     mark_stopped,
@@ -200,7 +201,7 @@ class TrainingSetPlan(TrialPlan):
         return [
             i
             for i, c in enumerate(self.study.configurations)
-            if lacking and c.id not in record.fits
+            if lacking and c.id not in record.fits and c.id not in record.errors
         ]
 
     def _left(self) -> list[tuple[int, list[int]]]:
@@ -252,6 +253,12 @@ class TrainingSetPlan(TrialPlan):
             if record.id not in self._written:
                 log.record(record)
         return records
+
+
+class SharedStepsPlan(TrainingSetPlan):
+    """Plan whose trials share the steps in which configurations of a Pipeline agree."""
+
+    trial_class = SharedStepsTrial
 
 
 class FoldPlan(ConfigurationPlan):
@@ -327,4 +334,6 @@ def trial_plan(study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> T
         return FoldPlan(study, done)
     if search.is_path:
         return TrainingSetPlan(study, done)
+    if study.shares_steps:
+        return SharedStepsPlan(study, done)
     return ConfigurationPlan(study, done)

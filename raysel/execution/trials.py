@@ -20,6 +20,7 @@ from raysel.evaluation.lockstep import run_in_lockstep, run_in_turn
 from raysel.evaluation.nested_search import empty_record
 from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, TrialRecord
+from raysel.evaluation.shared_steps import fit_shared
 from raysel.evaluation.split import Split, set_parameters
 from raysel.study.definition import Study
 
@@ -36,7 +37,8 @@ def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord
             failed = next((path for path in inner_paths if configuration.id not in path.fits), None)
             if failed is not None:
                 record.folds[fold.name] = FoldTrace(
-                    error=f"inner fold {failed.inner}: {failed.error}"
+                    error=f"inner fold {failed.inner}: "
+                    + failed.errors.get(configuration.id, failed.error)
                 )
                 continue
             fits = [replace(path.fits[configuration.id]) for path in inner_paths]
@@ -258,3 +260,26 @@ class PathTrial(Trial):
 
     def _fail(self, error: str) -> None:
         self.record.status, self.record.error, self.record.fits = "failed", error, {}
+
+
+class SharedStepsTrial(PathTrial):
+    """Trial of a Pipeline's configurations on one inner training set, which share fitted steps."""
+
+    def _run(self) -> Iterator[int]:
+        study, record = self._study, self.record
+        split = self._find_split(self._fold, self._inner, self._configurations[0].params)
+        methods = [
+            study.trial_solver(configuration.params, split.random_state)
+            for configuration in self._configurations
+        ]
+        for number, (position, fit) in enumerate(fit_shared(methods, split)):
+            id_ = self._configurations[position].id
+            try:
+                method, own = fit()
+                trace = InnerTrace(converged=method.converged_)
+                trace.add_scores(study.evaluation.scorer(own), method)
+                record.fits[id_] = trace
+            except Exception as error:  # the other configurations are not affected  # noqa: BLE001
+                raise_storage_error(error)
+                record.errors[id_] = traceback.format_exc()
+            yield number

@@ -72,9 +72,11 @@ def trace_table(records: Iterable[TrialRecord], labels: Sequence[str]) -> pa.Tab
     for record in records:
         for fold, trace in record.folds.items():
             for number, inner in enumerate(trace.inner):
-                unscored = len(inner.objective) - len(inner.scores)
+                # Trials that share the steps of a Pipeline compute no objective.
+                objective = inner.objective or [None] * len(inner.scores)
+                unscored = len(objective) - len(inner.scores)
                 scores = [[None] * len(names)] * unscored + inner.scores
-                steps = enumerate(zip(inner.objective, scores, strict=True))
+                steps = enumerate(zip(objective, scores, strict=True))
                 rows += (
                     (record.id, record.name, fold, number, i, value, *row)
                     for i, (value, row) in steps

@@ -445,11 +445,22 @@ class Study:
     @property
     def n_trials(self) -> int:
         """Number of trials: of inner training sets on a path, of configurations, or of both."""
-        if self.config.search.is_path:
+        if self.config.search.is_path or self.shares_steps:
             return self.n_inner
         if self.config.search.adaptive:
             return self.n_configurations * len(self.plan.folds)
         return self.n_configurations
+
+    @property
+    def shares_steps(self) -> bool:
+        """Whether configurations of an estimator that is given as an object share fitted steps.
+
+        They are tried together on each inner training set.
+        """
+        if self.template is None or isinstance(self.template.estimator, Estimator):
+            return False
+        listed = not self.config.search.adaptive and self.n_configurations > 1
+        return listed and self.evaluation.is_native
 
     @property
     def n_inner(self) -> int:

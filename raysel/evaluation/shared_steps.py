@@ -1,0 +1,205 @@
+"""Fits of configurations to one training set; steps in which Pipelines agree are fitted once."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import (
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFromModel,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+)
+from sklearn.pipeline import Pipeline
+
+from raysel.base.adapter import ScikitLearnMethod, unwrap_cells
+from raysel.core.errors import raise_storage_error
+from raysel.evaluation.split import Split
+
+#: Selectors whose only fit is a score of each feature, which their other parameters do not change.
+_UNIVARIATE = (
+    GenericUnivariateSelect,
+    SelectFdr,
+    SelectFpr,
+    SelectFwe,
+    SelectKBest,
+    SelectPercentile,
+)
+
+
+#: Fits one method; returns it and the split as it gets it.
+Fit = Callable[[], tuple[ScikitLearnMethod, Split]]
+
+
+class LastStep(ScikitLearnMethod):
+    """Last step of a Pipeline, which gets what the steps before it make of the samples."""
+
+    def fit_step(self, split: Split, *, converged: bool) -> Self:
+        """Fit the step; ``converged`` says whether the steps before it have."""
+        self._fit_estimator(unwrap_cells(split.X_train), split.y_train)
+        self.converged_ = converged and self._ended
+        return self
+
+    def _checked(self, X: Any) -> Any:
+        return unwrap_cells(X)
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """Steps of a method that are still to fit."""
+
+    position: int
+    steps: Sequence[Any]
+    converged: bool = True
+
+    @property
+    def key(self) -> object:
+        """What says which chains share their first step; an object of its own for none."""
+        if len(self.steps) == 1:
+            return object()
+        try:
+            return pickle.dumps(self.steps[0])
+        except Exception:  # a function without a name, an open file  # noqa: BLE001
+            return object()
+
+    def rest(self, converged: bool) -> Self:
+        """The chain after its first step; ``converged`` says whether that has."""
+        return replace(self, steps=self.steps[1:], converged=self.converged and converged)
+
+
+@dataclass
+class _Known:
+    """What selectors of one training set have computed, whatever else they are set to."""
+
+    scores: dict[bytes, Callable[[Any, Any], Any]] = field(default_factory=dict)
+    #: Fitted models that select, and whether their fit converged.
+    models: dict[bytes, tuple[Any, bool]] = field(default_factory=dict)
+
+    def selector(self, step: Any, X: Any, y: Any) -> tuple[Any, bool]:
+        """Return a selector that computes nothing again, and whether it converged.
+
+        Other steps are returned as they are.
+        """
+        if type(step) in _UNIVARIATE:
+            scores = self.scores.setdefault(pickle.dumps(step.score_func), _Once(step.score_func))
+            return clone(step).set_params(score_func=scores), True
+        if type(step) is SelectFromModel and not step.prefit:
+            key = pickle.dumps(step.estimator)
+            if key not in self.models:
+                self.models[key] = _fit_model(step.estimator, X, y)
+            model, converged = self.models[key]
+            return clone(step).set_params(estimator=model, prefit=True), converged
+        return step, True
+
+
+def _fit_model(estimator: Any, X: Any, y: Any) -> tuple[Any, bool]:
+    """Fit a model, and return whether it converged as well."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = clone(estimator).fit(X, y)
+    return model, _has_converged(caught)
+
+
+class _Once:
+    """Function of samples and labels that is called once, as these are always the same."""
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        self._function, self._value = function, None
+
+    def __call__(self, X: Any, y: Any) -> Any:
+        """Return the value of the first call."""
+        if self._value is None:
+            self._value = self._function(X, y)
+        return self._value
+
+
+def flat_steps(estimator: Any) -> list[Any]:
+    """Return the steps of a Pipeline and of those in it; of any other estimator itself."""
+    if type(estimator) is not Pipeline or estimator.memory or estimator.transform_input:
+        return [estimator]
+    steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+    return list(chain.from_iterable(map(flat_steps, steps)))
+
+
+def fit_shared(methods: Sequence[ScikitLearnMethod], split: Split) -> Iterator[tuple[int, Fit]]:
+    """Yield the place of each method with its fit, in an order in which shared steps are used up.
+
+    The fits are those of `ScikitLearnMethod.iterate` to the last bit, without objective and scores
+    of features. Each has to be called before the next is asked for.
+    """
+    chains = [_Chain(i, flat_steps(method.estimator)) for i, method in enumerate(methods)]
+    for chain_, fit in _branch(chains, split):
+        yield chain_.position, partial(_fit, chain_, fit, methods[chain_.position], split)
+
+
+def _branch(chains: Sequence[_Chain], split: Split) -> Iterator[tuple[_Chain, Split | None]]:
+    """Yield each chain's last step with the split as it gets it; None where a step fails."""
+    known, groups = _Known(), dict[object, list[_Chain]]()
+    for chain_ in chains:
+        groups.setdefault(chain_.key, []).append(chain_)
+    for group in groups.values():
+        if len(group[0].steps) == 1:
+            yield group[0], split
+            continue
+        try:
+            transformed, converged = _transform(group[0].steps[0], split, known)
+        except Exception as error:  # of any transformer  # noqa: BLE001
+            raise_storage_error(error)
+            yield from ((chain_, None) for chain_ in group)
+            continue
+        yield from _branch([chain_.rest(converged) for chain_ in group], transformed)
+
+
+def _transform(step: Any, split: Split, known: _Known) -> tuple[Split, bool]:
+    """Fit a transformer to the training samples; return what it makes of both sides."""
+    X_train, y_train = unwrap_cells(split.X_train), split.y_train
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        step, converged = known.selector(step, X_train, y_train)
+        if hasattr(step, "fit_transform"):
+            changed = step.fit_transform(X_train, y_train)
+        else:
+            changed = step.fit(X_train, y_train).transform(X_train)
+        test = step.transform(unwrap_cells(split.X_test))
+    converged = converged and _has_converged(caught)
+    return replace(split, X_train=_shared(changed), X_test=_shared(test)), converged
+
+
+def _has_converged(caught: Sequence[warnings.WarningMessage]) -> bool:
+    return not any(issubclass(each.category, ConvergenceWarning) for each in caught)
+
+
+def _shared(samples: Any) -> Any:
+    """Samples that no later step may change in place."""
+    if isinstance(samples, np.ndarray):
+        samples = samples.view()
+        samples.flags.writeable = False
+    return samples
+
+
+def _fit(
+    chain_: _Chain, split: Split | None, method: ScikitLearnMethod, whole: Split
+) -> tuple[ScikitLearnMethod, Split]:
+    """Fit the last step; from nothing where a step fails, so that the error is its own."""
+    if split is not None:
+        try:
+            step = LastStep(chain_.steps[0]).fit_step(split, converged=chain_.converged)
+        except Exception as error:  # of any estimator  # noqa: BLE001
+            raise_storage_error(error)
+        else:
+            return step, split
+    for _ in method.iterate(whole.X_train, whole.y_train, ()):
+        pass
+    return method, whole
