@@ -28,7 +28,7 @@ from raysel.results.result import StudyResult
 from raysel.results.tables import TextTable
 from raysel.tracking.journal_upload import notices
 from raysel.tracking.mlflow_store import store_file, with_store_file
-from raysel.tracking.mlflow_view import runs_page
+from raysel.tracking.mlflow_view import ALL_STUDIES, runs_page
 
 _LABEL = 11  # columns of the labels, with the space behind them
 _MOST_ACTIONS = 3
@@ -168,9 +168,9 @@ def print_files(result: StudyResult, out: Console) -> None:
 
 
 def _mlflow_lines(result: StudyResult) -> list[str]:
-    """Return the command that opens MLflow, and the address of the page with the trials."""
+    """Return the command that opens MLflow, and the address of the page with the studies."""
     uri = result.stored.study.uri
-    page = runs_page(result.tracking.get("experiment_id", "0"), result.tracking.get("view", ""))
+    page = runs_page(result.tracking.get("experiment_id", "0"), ALL_STUDIES)
     store = store_file(uri)
     if store is None:
         place = bare_uri(uri)

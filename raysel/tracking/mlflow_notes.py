@@ -19,9 +19,13 @@ from raysel.data.layouts import layout_from_json
 from raysel.evaluation.records import RefitRecord
 from raysel.tracking.directory import ComparisonRecord
 from raysel.tracking.mlflow_view import (
+    ALL_STUDIES,
     DOUBT,
     DOUBTED,
+    FEATURES,
+    METRIC,
     TEST_SCORE,
+    VERDICT,
     log_axes,
     run_page,
     runs_page,
@@ -33,10 +37,10 @@ _COMPRESSED = "deflate;"
 _KEY_LENGTH = 12
 #: Width in pixels of a column of numbers of four digits below the name of a metric.
 _WIDTH = 140
+#: Width of a column of sentences.
+_WIDE = 420
 #: Number of curves by the number of features that are shown beside the curve of the chosen one.
 _MOST_CURVES = 6
-#: Key of the shared view of all studies of an experiment.
-ALL_STUDIES = "studies"
 #: Tag in which MLflow keeps the description of an experiment or a run.
 NOTE = "mlflow.note.content"
 #: Tag of an experiment with the hash of raysel's description, which tells it from one that a person
@@ -66,11 +70,14 @@ def all_studies_tag() -> tuple[str, str]:
     score = _column("metrics", TEST_SCORE)
     columns = [
         score,
+        _column("tags", METRIC),
+        _column("tags", FEATURES),
+        _column("metrics", "stability"),
+        _column("tags", VERDICT),
+        _column("tags", DOUBT),
         _column("metrics", f"{TEST_SCORE}_std"),
-        _column("params", "evaluation.metric"),
         _column("metrics", "reference_chance"),
         _column("params", "solver.name"),
-        _column("tags", DOUBT),
         _column("attributes", "Dataset"),
     ]
     view = {
@@ -79,7 +86,15 @@ def all_studies_tag() -> tuple[str, str]:
         "orderByAsc": False,
         "selectedColumns": columns,
         "columnOrder": columns,
-        "columnWidths": dict.fromkeys(columns[:-1], _WIDTH),
+        "columnWidths": _widths(columns),
+        "compareRunCharts": [
+            _bar(TEST_SCORE, "answer"),
+            _bar("stability", "answer"),
+            _parallel(["solver.name", "evaluation.metric"], ["stability", TEST_SCORE], "answer"),
+        ],
+        "compareRunSections": [_section("answer", "Studies side by side")],
+        "isAccordionReordered": True,
+        "hideEmptyCharts": True,
     }
     return _view_tag(ALL_STUDIES, view)
 
@@ -111,16 +126,14 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
     ]
     if searched:
         sections.insert(0, _section("parameters", "Searched parameters", columns=1))
-        charts.insert(0, _parallel(_axes(study), score))
+        charts.insert(0, _parallel(_axes(study), [score], "parameters"))
     return {
         "searchFilter": f"tags.`raysel.study` = '{study.id}'",
         "orderByKey": _column("metrics", score),
         "orderByAsc": False,
         "selectedColumns": columns,
         "columnOrder": columns,
-        "columnWidths": {
-            column: _WIDTH for column in columns if column.startswith(("metrics", "params"))
-        },
+        "columnWidths": _widths(columns),
         "compareRunCharts": charts,
         "compareRunSections": sections,
         "isAccordionReordered": True,  # else MLflow sorts the sections by name
@@ -142,6 +155,14 @@ def _column(kind: str, name: str) -> str:
     return f"{kind}.`{name}`"
 
 
+def _widths(columns: Sequence[str]) -> dict[str, int]:
+    """Return widths in pixels: a verdict is a sentence, all else a number or a word."""
+    widths = {
+        column: _WIDTH for column in columns if column.startswith(("metrics", "params", "tags"))
+    }
+    return widths | {_column("tags", VERDICT): _WIDE}
+
+
 def _section(key: str, name: str, *, shown: bool = True, columns: int = 2) -> dict[str, Any]:
     state = {"display": shown, "isReordered": True, "deleted": False, "isGenerated": False}
     return {"uuid": key, "name": name, "columns": columns, **state}
@@ -157,14 +178,24 @@ def _chart(kind: str, key: str, section: str) -> dict[str, Any]:
     }
 
 
-def _parallel(params: list[str], score: str) -> dict[str, Any]:
-    """Return parallel coordinates; MLflow colours the lines by the last axis, the score."""
+def _parallel(params: list[str], metrics: list[str], section: str) -> dict[str, Any]:
+    """Return parallel coordinates; MLflow colours the lines by the last axis, a score."""
     return {
-        **_chart("PARALLEL", "parallel", "parameters"),
+        **_chart("PARALLEL", "parallel", section),
         "selectedParams": params,
-        "selectedMetrics": [score],
+        "selectedMetrics": metrics,
         "showAllRuns": True,
-        "displayName": f"Configurations, coloured by {score}",
+        "displayName": f"Coloured by {metrics[-1]}",
+    }
+
+
+def _bar(metric: str, section: str) -> dict[str, Any]:
+    """Return a bar a run."""
+    return {
+        **_chart("BAR", f"bar-{metric}", section),
+        "metricKey": metric,
+        "runsCountToCompare": 10,
+        "displayName": metric,
     }
 
 
@@ -226,7 +257,9 @@ def experiment_note(
         links.append(f"[its model]({_here(run_page(experiment_id, final_run))})")
     links += [f"[table of its runs]({_here(table)})", f"[charts]({_here(charts)})"]
     studies = runs_page(experiment_id, ALL_STUDIES)
+    beside = runs_page(experiment_id, ALL_STUDIES, charts=True)
     links.append(f"[all studies of this experiment]({_here(studies)})")
+    links.append(f"[the studies side by side]({_here(beside)})")
     searched = ", ".join(f"`{key}`" for key in searched_keys(study)) or "no parameter"
     # The only paragraph that is shown until a reader opens the description. MLflow's list of
     # experiments shows its beginning as plain text, so links come last.
@@ -290,6 +323,12 @@ def _which_number(study: StudyRecord, numbers: Sequence[int]) -> str:
     if study.choose_n == "mean":
         return f"the mean over those with {listed}"
     return f"of which the inner folds choose how many: {listed}"
+
+
+def study_note(summary: str, report: str) -> str:
+    """Return the description of a study's run: the page of its report, if any, and its summary."""
+    link = f"Report: [report.html]({_here(report)})" if report else ""
+    return "\n\n".join(filter(None, [link, summary]))
 
 
 def final_note(

@@ -26,6 +26,7 @@ from raysel.tracking.mlflow_notes import (
     final_note,
     note_tags,
     shared_view_tag,
+    study_note,
     view_key,
 )
 from raysel.tracking.mlflow_view import (
@@ -191,7 +192,8 @@ class StudyRuns:
 
     def _end(self, record: EndRecord, settle: bool) -> None:
         view = end_view(self._study, self._directory, record)
-        self._experiment.log(self.study_run_id, view)
+        note = study_note(view.tags[NOTE], self._report_page())
+        self._experiment.log(self.study_run_id, replace(view, tags={**view.tags, NOTE: note}))
         self._experiment.log_artifacts(self.study_run_id, view.artifacts)
         self.refresh()  # finds runs that were created twice because a request was repeated
         if record.status == "finished":
@@ -200,6 +202,13 @@ class StudyRuns:
         if settle:
             self._settle(record)
         self._close_run("study", view.status, view.ended)
+
+    def _report_page(self) -> str:
+        """Address of the page that shows the report in the study's run; empty without one."""
+        report = self._directory.report
+        if not report.exists():
+            return ""
+        return run_page(self.experiment_id, self.study_run_id, report.name)
 
     def _settle(self, record: EndRecord) -> None:
         """Upload the files of the winners, and mark the refits of earlier winners as superseded."""
@@ -248,15 +257,13 @@ class StudyRuns:
             refit.fold: run_page(self.experiment_id, self._runs[refit_key(refit)].id)
             for refit in outer
         }
-        report = self._directory.report
-        page = run_page(self.experiment_id, run_id, report.name) if report.exists() else ""
         note = final_note(
             study=study,
             end=record,
             final=final,
             outer=outer,
             links=links,
-            report=page,
+            report=self._report_page(),
             model=f"models:/{model_id}" if model_id else "",
         )
         self._client.tag_run(run_id, {NOTE: note})

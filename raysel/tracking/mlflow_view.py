@@ -19,8 +19,12 @@ from raysel.tracking.records import EndRecord, StudyRecord
 #: Asks for the pages for training runs; MLflow opens those for language models, on which they are
 #: missing, by default.
 _PAGES = "workflowType=machine_learning"
+#: Key of the shared view of all studies of an experiment.
+ALL_STUDIES = "studies"
 #: Metric of the mean test score, whatever it is: studies that are compared have it in one column.
 TEST_SCORE = "test_score"
+#: Tags of a study: its metric, the numbers of features that the score is of, and its verdict.
+METRIC, FEATURES, VERDICT = "raysel.metric", "raysel.features", "raysel.verdict"
 #: Tag of a study whose remarks question its score, and what it says.
 DOUBT, DOUBTED = "raysel.doubt", "in doubt: see the remarks"
 #: Ratio of the largest to the smallest value of a searched parameter from which its logarithm is
@@ -177,7 +181,11 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
     tags = {
         "mlflow.note.content": record.summary or f"The study was {record.status}.",
         "raysel.status": record.status,
+        METRIC: metric,
+        FEATURES: result.get("numbers", "").removeprefix("with the ").removesuffix(" features"),
+        VERDICT: result.get("verdict", ""),
     }
+    tags = {name: value for name, value in tags.items() if value}
     if result.get("doubted"):
         tags[DOUBT] = DOUBTED
     files = []
@@ -186,8 +194,9 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         metrics |= error_metrics
         tags |= error_tags
         files = [directory.config, directory.plan, directory.traces, *pictures(directory)]
-        if FINAL not in study.folds:  # else they go with the model
-            files += [directory.ranking / "manifest.json", directory.report]
+        files.append(directory.report)
+        if FINAL not in study.folds:  # else it goes with the model
+            files.append(directory.ranking / "manifest.json")
     return RunView(
         key="study",
         name=study.name,
@@ -225,7 +234,6 @@ def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[st
 def exported_files(directory: StudyDirectory) -> list[Path]:
     """Return the exported files of a study, with the model if it is trusted."""
     files = [*(directory.ranking / name for name in EXPORTED), *pictures(directory)]
-    files.append(directory.report)
     model = directory.ranking / "model.skops"
     if is_trusted(model):
         files += [model, hash_file(model)]

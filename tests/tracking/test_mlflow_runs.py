@@ -214,7 +214,12 @@ def test_parameters_curves_and_scores_are_the_journals(logged):
     ]
     assert max(len(str(value)) for value in shown if abs(value) > 1e-4) <= len("-0.0001234")
     assert top.data.metrics["cut_by_time_budget"] == 0.0
-    assert top.data.tags["mlflow.note.content"] == end.summary
+    page = f"/runs/{top.info.run_id}/artifacts/report.html"
+    link, _, summary = top.data.tags["mlflow.note.content"].partition("\n\n")
+    assert page in link
+    assert summary == end.summary
+    assert top.data.tags["raysel.verdict"] == end.result["verdict"]
+    assert end.result["numbers"] == f"with the {top.data.tags['raysel.features']} features"
 
 
 def test_the_models_run_holds_the_ranking_and_each_fold_its_own(logged):
@@ -422,13 +427,24 @@ def test_studies_are_compared_by_one_metric_whatever_it_is(logged, tmp_path):
     ordered = [f"{view['orderByKey']} {'ASC' if view['orderByAsc'] else 'DESC'}"]
     shown = client.search_runs([experiment.experiment_id], view["searchFilter"], order_by=ordered)
     columns = {tuple(name.split(".", 1)) for name in view["selectedColumns"]}
-    assert {("metrics", "`test_score`"), ("params", "`evaluation.metric`")} < columns
+    assert view["selectedColumns"][:5] == [
+        "metrics.`test_score`",
+        "tags.`raysel.metric`",
+        "tags.`raysel.features`",
+        "metrics.`stability`",
+        "tags.`raysel.verdict`",
+    ]
     assert [
-        (run.data.params["evaluation.metric"], run.data.metrics["test_score"]) for run in shown
+        (run.data.tags["raysel.metric"], run.data.metrics["test_score"]) for run in shown
     ] == sorted(scored.items(), key=lambda pair: -pair[1])
     doubts = [run.data.tags.get("raysel.doubt", "") for run in shown]
     assert [bool(doubt) for doubt in doubts] == [False, True, False]
     assert ("tags", "`raysel.doubt`") in columns
+    # Each bar and each axis is there in the runs.
+    *bars, parallel = view["compareRunCharts"]
+    for run in shown:
+        assert bars[0]["metricKey"] in run.data.metrics
+        assert set(parallel["selectedParams"]) <= set(run.data.params)
 
 
 NOT_TO_BE_EXPECTED = "g7 copies the label: leave it out."
@@ -540,10 +556,12 @@ def test_the_study_s_run_has_the_honest_score_and_the_final_one_says_whose_it_is
         f" {np.mean(scores):.3f}" in final.data.tags["mlflow.note.content"]
     )
     linked = set(re.findall(r"/runs/([0-9a-f]{32})", final.data.tags["mlflow.note.content"]))
-    assert linked == {run.info.run_id for run in (*runs["refit"], final)}  # its own for the report
-    assert (
-        f"/runs/{final.info.run_id}/artifacts/report.html" in final.data.tags["mlflow.note.content"]
-    )
+    assert linked == {run.info.run_id for run in (*runs["refit"], top)}  # top's for the report
+    for run in (final, top):
+        page = f"/runs/{top.info.run_id}/artifacts/report.html"
+        assert page in run.data.tags["mlflow.note.content"]
+    files = [file.path for file in client.list_artifacts(top.info.run_id)]
+    assert "report.html" in files
     for number, i in ((4, 0), (8, 1)):
         (point,) = [
             m
