@@ -74,7 +74,7 @@ class RankTable(StudyDisplay):
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
-        return 5.2, 0.21 * max(self.n_shown, 3) + 0.8
+        return drawing.WIDTH, 0.21 * max(self.n_shown, 3) + 0.8
 
     @property
     def caption(self) -> str:
@@ -99,7 +99,7 @@ class RankTable(StudyDisplay):
                 at: "\N{EN DASH}" if np.isnan(rank) else f"{rank:.0f}"
                 for at, rank in np.ndenumerate(ranks)
             }
-            drawing.write_cells(ax, texts, ranks <= 0.6 * n, 7.5)
+            drawing.write_cells(ax, texts, ranks <= 0.6 * n, drawing.SMALL - 0.5)
         drawing.name_rows(ax, self.features[: self.n_shown], 26, margin=0)
         step = max(1, n_folds // 10)
         names = [short_middle(name, 16) for name in self.fold_names[::step]]
@@ -119,7 +119,7 @@ class StabilityCurve(StudyDisplay):
     section = "stability"
     what = "stability over the number of features"
     lacks = "has no stability: there is one outer fold, or every fold selects all or no features."
-    size = (5.4, 3.3)
+    size = (drawing.WIDTH, 3.3)
 
     #: Columns ``n_features``, ``stability``, ``noise``, ``noise_lowest``, ``noise_highest``,
     #: ``undefined_because``.

@@ -34,7 +34,7 @@ class ObjectiveCurves(StudyDisplay):
     exported = False
     what = "objective by iteration"
     lacks = "recorded no objective."
-    size = (5.2, 3.1)
+    size = (drawing.WIDTH, 3.1)
 
     #: Objective by iteration of each configuration, by the id of its trial.
     curves: Mapping[str, Sequence[float]]
