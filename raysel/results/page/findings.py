@@ -23,7 +23,7 @@ _MOST_ROWS = 20
 _RANKING_BYTES = 400_000
 _MOST_CLAIMED = 10
 _NOT_CLAIMED = (
-    "How many of them are false is not known yet: the command below, under Could it be chance?,"
+    'How many of them are false is not known yet: the first command of "Could it be chance?" below'
     " bounds it."
 )
 _NO_REFERENCES = "The study has no references to compare with: evaluation.references is off."
@@ -46,12 +46,14 @@ def answer(result: StudyResult) -> Section:
         compared = _references_table(result)
     notes = [
         texts.missing_references_sentence(facts),
-        texts.interval_footnote(facts),
         texts.positive_sentence(facts.evaluation, facts.classes, list(facts.by_task)),
     ]
     answer = Text(answer_sentences(result), "answer")
     note = Text([note for note in notes if note], "note")
-    return Section("answer", "The answer", [answer, compared, note])
+    blocks: list[Block] = [answer, compared, note]
+    if intervals := texts.interval_footnote(facts):
+        blocks.append(contents.Folded("How the intervals are made", [Text([intervals], "note")]))
+    return Section("answer", "The answer", blocks)
 
 
 def _references_table(result: StudyResult) -> Table:
