@@ -93,15 +93,15 @@ def _source(arguments: Namespace, result: StudyResult) -> str:
 
 def _ranking(arguments: Namespace, result: StudyResult, by: str) -> FeatureRanking | None:
     """Ranking of the source; None if there is none by the final model and no option needs it."""
-    if result.is_ranked or (by != FINAL and result.ranks_features):
+    if result.recorded.is_ranked or (by != FINAL and result.recorded.ranks_features):
         return result.ranking(arguments.top, by)
     needs = arguments.names or arguments.mask or arguments.format or by != FINAL or arguments.fold
-    if needs and result.ranks_features:
+    if needs and result.recorded.ranks_features:
         raise StudyError(
             f"the study {result.name} has no final model, because cv.final is false; add"
             f" --consensus, or --fold {result.outer[0].fold}, to choose another ranking."
         )
-    if needs or (arguments.top is not None and result.ranks_features):
+    if needs or (arguments.top is not None and result.recorded.ranks_features):
         result.stability(
             arguments.top
         )  # an error where there is no ranking, or no such number of features
@@ -159,7 +159,7 @@ def _export(arguments: Namespace, result: StudyResult, by: str) -> list[Path]:
 
 
 def _folder_name(result: StudyResult, top: int | None, by: str) -> str:
-    if not result.ranks_features:
+    if not result.recorded.ranks_features:
         return "selection"
     name = f"selection-top{choose_top(result.recorded, top, by).n}"
     if by == FINAL:

@@ -93,7 +93,7 @@ def _verdict(facts: Facts, *, verbose: bool) -> str:
 
 def print_features(result: StudyResult, ranking: FeatureRanking, out: Console) -> None:
     """Print the first features of a ranking as a table, and which order it has."""
-    found = result.coefficients
+    found = result.facts.coefficients
     out.print()
     print_table(texts.feature_table(ranking, found.directions() if found else ()), out)
     _say(out, ranking.what_to_print, style="dim")

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import ttest_1samp
 
 from raysel.core.arrays import FloatArray
+from raysel.core.printing import mean_and_sd
 from raysel.evaluation.failing_numbers import failing_in_trials
 from raysel.numerics.inference import MeanInterval
 from raysel.results import texts
@@ -84,7 +85,9 @@ class Audit:
 
         None where fewer than two permutations cannot tell.
         """
-        return None if self.p_value is None else self.p_value <= _LEVEL
+        if self.p_value is None:
+            return None
+        return self.p_value <= _LEVEL
 
     @property
     def permuted_means(self) -> tuple[float, float]:
@@ -96,13 +99,15 @@ class Audit:
     @property
     def chance(self) -> float | None:
         """Score of the best guess that reads no feature, on the same folds; None if not known."""
-        chance = self.study.references.get("chance")
+        chance = self.study.facts.references.get("chance")
         return None if chance is None else chance.mean
 
     def sentences(self) -> list[str]:
         """Say what the scores are, whether careless use harms, and what the scores cannot know."""
-        n = self.study.stored.study.n_samples
-        scores = f"best of {self.n_careless} scores" if self.n_careless > 1 else "score"
+        n = self.study.facts.study.n_samples
+        scores = "score"
+        if self.n_careless > 1:
+            scores = f"best of {self.n_careless} scores"
         found = [
             self._scores(),
             (
@@ -114,16 +119,18 @@ class Audit:
             found += self._resampled(n)
         if self.honest_permuted:
             careless, honest = self.permuted_means
-            chance = "" if self.chance is None else f"; chance is {self.chance:.3f}"
-            found.append(
-                f"With permuted labels the careless score is {careless:.3f}, the honest one"
-                f" {honest:.3f}{chance}."
+            said = (
+                f"With permuted labels the careless score is {mean_and_sd(careless)}, the honest"
+                f" one {mean_and_sd(honest)}"
             )
+            if self.chance is not None:
+                said += f"; chance is {mean_and_sd(self.chance)}"
+            found.append(f"{said}.")
         if self.n_failed:
             found.append(f"{counted(self.n_failed, 'permutation')} failed: {self.failure}")
         found.append(self.verdict())
         found += self.left_out
-        failing = failing_in_trials(self.study.records)
+        failing = failing_in_trials(self.study.recorded.trials)
         found += [f"evaluation.estimator fails with {each}." for each in failing]
         if self.n_groups is None:
             found.append(
@@ -140,7 +147,7 @@ class Audit:
                 f" ones the {n} as they are."
             )
         ]
-        if self.study.classes and self.metric != "balanced_accuracy":
+        if self.study.recorded.classes and self.metric != "balanced_accuracy":
             said.append(
                 f"Their class shares may differ, which may move {texts.spaced(self.metric)}, but"
                 " not balanced_accuracy."
@@ -149,15 +156,15 @@ class Audit:
 
     def _scores(self) -> str:
         return (
-            f"The careless {texts.spaced(self.metric)} is {self.careless:.3f}, the honest one by"
-            f" nested cross-validation {self.honest.mean:.3f}."
+            f"The careless {texts.spaced(self.metric)} is {mean_and_sd(self.careless)}, the honest"
+            f" one by nested cross-validation {mean_and_sd(self.honest.mean)}."
         )
 
     def verdict(self) -> str:
         """Say whether careless use does harm."""
         if self.harms is None:
             return "Fewer than two permutations cannot show harm: set n_permutations to 5 or more."
-        invented = f"{self.invented.mean():.3f} (paired p = {self.p_value:.2g})"
+        invented = f"{mean_and_sd(self.invented.mean())} (paired p = {self.p_value:.2g})"
         if self.harms:
             return (
                 f"Where nothing can be learnt, careless use adds {invented}: do not report its"
@@ -169,7 +176,10 @@ class Audit:
         """Return the scores as a table: a row for each protocol."""
         import pandas as pd  # noqa: PLC0415
 
-        interval, permuted = self.study.interval, (self.careless_permuted, self.honest_permuted)
+        interval, permuted = (
+            self.study.facts.interval,
+            (self.careless_permuted, self.honest_permuted),
+        )
         table = {
             "protocol": ["careless", "honest"],
             self.metric: [self.careless, self.honest.mean],
@@ -191,14 +201,14 @@ class Audit:
         # Loads matplotlib.
         from raysel.results.displays.audit import AuditScores  # noqa: PLC0415
 
-        interval, ends = self.study.interval, None
+        interval, ends = self.study.facts.interval, None
         if interval.lower is not None and interval.upper is not None:
             ends = interval.lower, interval.upper
         return AuditScores(
             metric=texts.spaced(self.metric),
             means=[self.careless, self.honest.mean, *self.permuted_means],
             interval=ends,
-            folds=self.study.test_scores,
+            folds=self.study.recorded.test_scores,
             careless_permuted=self.careless_permuted,
             honest_permuted=self.honest_permuted,
             chance=self.chance,

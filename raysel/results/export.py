@@ -40,7 +40,9 @@ def export_result(
     folder = Path(folder)
     check_formats(formats)
     described = manifest(result, top, by)
-    ranking = result.ranking(top, by) if result.is_ranked or by != FINAL else None
+    ranking = None
+    if by != FINAL or result.recorded.is_ranked:
+        ranking = result.ranking(top, by)
     try:
         if replace:
             folder.mkdir(parents=True, exist_ok=True)
@@ -69,23 +71,25 @@ def _write_files(
     *,
     all_pictures: bool,
 ) -> list[Path]:
+    recorded = result.recorded
     written: list[Path] = []
     if ranking is not None:
         written += write_ranking(ranking, folder, formats)
-        if result.layout.affine is not None:
-            written += write_maps(ranking, result.layout, folder)
-    if result.has_final or ranking is not None:
+        if recorded.layout.affine is not None:
+            written += write_maps(ranking, recorded.layout, folder)
+    if recorded.has_final or ranking is not None:
         # Loads matplotlib.
         from raysel.results.displays.registry import write_displays  # noqa: PLC0415
 
-        kinds = result.config.get("pictures", StudyConfig.model_fields["pictures"].default)
+        kinds = recorded.config.get("pictures", StudyConfig.model_fields["pictures"].default)
         written += write_displays(
             result.facts, folder, ranking, kinds, only_ranking=not all_pictures
         )
-    model = result.directory.model if by == FINAL else result.directory.folds / f"{by}.skops"
-    if model.exists():
-        copied = folder / "model.skops"
-        written += [copied] if copied.resolve() == model.resolve() else copy_signed(model, copied)
+    model, copied = recorded.directory.fold_model(by), folder / "model.skops"
+    if model.exists() and copied.resolve() == model.resolve():
+        written.append(copied)
+    elif model.exists():
+        written += copy_signed(model, copied)
     written.append(write_manifest(folder / "manifest.json", described))
     return written
 
@@ -174,10 +178,10 @@ def _model(facts: Facts) -> Iterator[str]:
 
 def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> dict[str, Any]:
     """Return the manifest of a study: its configuration, versions and hashes, and its results."""
-    study = result.stored.study
-    facts = result.facts
+    facts, study = result.facts, result.facts.study
     if top is not None or by != FINAL:
         facts = Facts(result.recorded, top, by)
+    trials = sorted(result.recorded.trials, key=lambda record: record.id)
     return {
         **facts.to_json(),
         "remarks": format_remarks(facts.remarks),
@@ -188,9 +192,7 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
         "data": {key.removeprefix("dataset."): path for key, path in study.data_files.items()},
         "versions": study.versions,
         "seed": study.config["seed"],
-        "tried": [
-            _tried(record) for record in sorted(result.records, key=lambda record: record.id)
-        ],
+        "tried": [_tried(record) for record in trials],
     }
 
 
@@ -200,9 +202,10 @@ def command_again(result: StudyResult, name: Callable[[str | Path], str] = str) 
     By default it runs from any directory of this machine; ``name`` returns other names of its
     files.
     """
-    if result.cut and not _is_listed(result):
+    recorded, study = result.recorded, result.facts.study
+    if recorded.cut and not _is_listed(recorded.config["search"]):
         return None  # proposals up to a time limit cannot be repeated
-    directory, study = StudyDirectory(result.directory.path.absolute()), result.stored.study
+    directory = StudyDirectory(recorded.path.absolute())
     changes: dict[str, Any] = {"cv.plan": name(directory.plan)}
     if study.config.get("output"):
         changes["output"] = None
@@ -210,15 +213,16 @@ def command_again(result: StudyResult, name: Callable[[str | Path], str] = str) 
     changes |= {key: path for key, path in files.items() if not key.startswith("dataset.tasks.")}
     if tasks := study.config["dataset"].get("tasks"):
         changes["dataset.tasks"] = [_with_files(task, files) for task in tasks]
-    if result.cut:
+    if recorded.cut:
         changes |= {
             "search.time_budget": None,
             "search.configurations": name(directory.ranking / "manifest.json"),
         }
     command = ["python", "-m", "raysel.tune", name(directory.config)]
     for key, value in changes.items():
-        plain = isinstance(value, str) and re.fullmatch(r"[\w./-]+", value)
-        command += ["--set", f"{key}={value if plain else json.dumps(value, default=str)}"]
+        if not (isinstance(value, str) and re.fullmatch(r"[\w./-]+", value)):
+            value = json.dumps(value, default=str)  # noqa: PLW2901
+        command += ["--set", f"{key}={value}"]
     return shlex.join(command)
 
 
@@ -229,9 +233,8 @@ def _with_files(task: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, 
     }
 
 
-def _is_listed(result: StudyResult) -> bool:
+def _is_listed(search: Mapping[str, Any]) -> bool:
     """Whether the search tries a fixed list of configurations, of which a part can be repeated."""
-    search = result.config["search"]
     is_listed = search["method"] in LISTED and search["method"] != PATH
     return is_listed and not search.get("early_stopping")
 
@@ -246,4 +249,6 @@ def _tried(record: TrialRecord) -> dict[str, Any]:
     }
     if record.failed_folds:
         described["failed_on"] = record.failed_folds
-    return described | ({"fold": record.fold} if record.fold else {})
+    if record.fold:
+        described["fold"] = record.fold
+    return described

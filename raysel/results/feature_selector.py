@@ -99,9 +99,9 @@ class FeatureSelector(ScoredSelector):
         result.recorded.check_ranks()
         result.recorded.check_top(n_features, "n_features")
         selector = cls(
-            np.array(result.final.feature_scores),
-            n_features or result.default_top,
-            list(result.feature_names),
+            np.array(result.recorded.final.feature_scores),
+            n_features or result.recorded.default_top,
+            list(result.recorded.feature_names),
         )
         selector._keep()
         return selector

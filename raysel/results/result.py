@@ -7,16 +7,14 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.core.arrays import FloatArray, IntArray
 from raysel.data.layouts import Layout
-from raysel.evaluation.agreement import RankOverlap, consensus_sentence
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.records import FINAL, Convergence, RefitRecord, TrialRecord
+from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.numerics.inference import MeanInterval
 from raysel.numerics.rankings import Stability
 from raysel.results import texts
-from raysel.results.agreement import CONSENSUS, source_ranking, stability_curve
-from raysel.results.coefficients import Coefficients
+from raysel.results.agreement import CONSENSUS, stability_curve
 from raysel.results.facts import Facts
 from raysel.results.frames import trials_frame, winners_frame
 from raysel.results.permutation import PermutationTest
@@ -93,11 +91,6 @@ class StudyResult:
         return self.recorded.directory
 
     @property
-    def in_memory(self) -> bool:
-        """Whether the study has no directory, as of a `raysel.NestedSearch` without ``path``."""
-        return self.recorded.in_memory
-
-    @property
     def path(self) -> Path:
         """Path of the study's directory."""
         return self.recorded.path
@@ -137,11 +130,6 @@ class StudyResult:
         return self.recorded.layout
 
     @property
-    def constant(self) -> BoolArray:
-        """Mask of the features that have the same value in all samples, shape (n_features,)."""
-        return self.recorded.constant
-
-    @property
     def tracking(self) -> Mapping[str, Any]:
         """Upload to MLflow: ``complete``, ``error``, ``logged`` and ids of experiment and run."""
         return tracking_status(self.directory)
@@ -157,11 +145,6 @@ class StudyResult:
     def n_trials(self) -> dict[str, int]:
         """Number of trials in each state."""
         return self.recorded.n_trials
-
-    @property
-    def cut(self) -> bool:
-        """Whether ``search.time_budget`` ended the search before all trials were made."""
-        return self.recorded.cut
 
     @property
     def refits(self) -> list[RefitRecord]:
@@ -180,11 +163,6 @@ class StudyResult:
         return self.recorded.outer
 
     @property
-    def has_final(self) -> bool:
-        """Whether there is a final fold, and so a model; ``cv.final: false`` leaves it out."""
-        return self.recorded.has_final
-
-    @property
     def final(self) -> RefitRecord:
         """Refit of the final fold's winner on all data: the model.
 
@@ -196,11 +174,6 @@ class StudyResult:
             If the study has no final fold.
         """
         return self.recorded.final
-
-    @property
-    def n_features(self) -> dict[str, int]:
-        """Number of best features that the inner scores choose, by fold; empty for ``native``."""
-        return self.recorded.n_features
 
     @property
     def classes(self) -> Sequence[str]:
@@ -224,11 +197,6 @@ class StudyResult:
         Shape (n_samples, n_quantities, 2), fold by fold. None for classes.
         """
         return self.recorded.predictions
-
-    @property
-    def has_labels(self) -> bool:
-        """Whether `confusion` has a row for each label, not a row and a column for each class."""
-        return self.recorded.has_labels
 
     # --- scores -----------------------------------------------------------------------------
 
@@ -278,55 +246,11 @@ class StudyResult:
         return self.facts.references
 
     @property
-    def optimism(self) -> Mapping[str, float]:
-        """Mean scores of the outer folds' winners: ``training``, ``inner`` and ``test``."""
-        return self.facts.optimism
-
-    @property
     def report(self) -> dict[str, list[float | None]]:
         """Each metric of ``evaluation.report`` on the outer folds; None where undefined."""
         return {name: list(values.values) for name, values in self.facts.report.items()}
 
-    @property
-    def task_scores(self) -> dict[str, list[float]]:
-        """Test scores of each task on each outer fold; empty if the data are one task."""
-        return {name: scores.known_values for name, scores in self.facts.by_task.items()}
-
-    @property
-    def modality_scores(self) -> Mapping[str, Mapping[str, Any]]:
-        """Scores or kernel weights of the modalities in the winner of each fold.
-
-        By fold, then by modality: a number, or a list with one for each class or label in their
-        order. Empty if the method weighs no modalities or the data have none.
-        """
-        return self.facts.modality_scores
-
-    @property
-    def winner_convergence(self) -> Convergence:
-        """Number of the winners' refits, and of those that met their ``tol``."""
-        return self.facts.fits
-
     # --- features ---------------------------------------------------------------------------
-
-    @property
-    def ranks_features(self) -> bool:
-        """Whether every winner gives feature scores."""
-        return self.recorded.ranks_features
-
-    @property
-    def is_ranked(self) -> bool:
-        """Whether every winner gives feature scores, and one is the final model."""
-        return self.recorded.is_ranked
-
-    @property
-    def n_scored(self) -> dict[str, int]:
-        """Number of features with a score above 0 in each fold's winner, by fold."""
-        return self.recorded.n_scored
-
-    @property
-    def n_candidates(self) -> int:
-        """Number of features: all columns but the confounds, which are the last ones."""
-        return self.recorded.n_candidates
 
     @property
     def default_top(self) -> int:
@@ -391,51 +315,6 @@ class StudyResult:
         """
         self.recorded.check_ranks(top)
         return self.recorded.fold_ranks.stability(top or self.default_top)
-
-    @property
-    def rank_overlap(self) -> RankOverlap:
-        """Rank-biased overlap of all pairs of folds, the `default_top` features weighing 90 %."""
-        return self.recorded.fold_ranks.overlap(self.default_top)
-
-    @property
-    def fold_redundancy(self) -> Mapping[int, list[float | None]]:
-        """Redundancy of each fold's best features, by their number; None without a pair.
-
-        It is the mean absolute correlation of pairs over all samples of the data set. Empty if the
-        method does not rank features, the data are several tasks, or an earlier version of raysel
-        ran the study.
-        """
-        return {n: list(values.values) for n, values in self.facts.redundancy.items()}
-
-    @property
-    def redundancy(self) -> dict[int, float]:
-        """Mean of `fold_redundancy` over the folds that have one, by number; NaN if none has."""
-        return self.facts.mean_redundancy
-
-    def consensus_sentence(self, top: int | None = None) -> str:
-        """Return how the final model's best features differ from the consensus of the folds.
-
-        Parameters
-        ----------
-        top : int, optional
-            Number of features that count as selected; `default_top` by default.
-
-        Returns
-        -------
-        str
-            One sentence; empty if there is no ranking by a final model.
-
-        Raises
-        ------
-        ConfigError
-            If ``top`` is not between 1 and the number of features.
-        UnfinishedStudyError
-            If the study has not finished.
-        """
-        self.recorded.check_top(top)
-        if not self.is_ranked:
-            return ""
-        return consensus_sentence(source_ranking(self.recorded, top))
 
     @property
     def stability_selection(self) -> StabilitySelection | None:
@@ -506,11 +385,6 @@ class StudyResult:
         """
         return self.recorded.fold_model(fold)
 
-    @property
-    def coefficients(self) -> Coefficients | None:
-        """Coefficients of the final model, read from its file; None if it is not linear."""
-        return self.facts.coefficients
-
     # --- remarks ----------------------------------------------------------------------------
 
     def remarks(self, top: int | None = None) -> list[str]:
@@ -534,11 +408,7 @@ class StudyResult:
             If the study has not finished.
         """
         self.recorded.check_top(top)
-        return [*self.actions(), *format_remarks(self.facts.limitations_of_top(top))]
-
-    def actions(self) -> list[str]:
-        """Return those of `remarks` that ask for an action, first those on the data."""
-        return format_remarks(self.facts.actions)
+        return format_remarks([*self.facts.actions, *self.facts.limitations_of_top(top)])
 
     # --- tables -----------------------------------------------------------------------------
 
@@ -790,9 +660,9 @@ class StudyResult:
 
     def _plot(self, key: str, ax: Any, ranking: FeatureRanking | None = None) -> Any:
         # Loads matplotlib.
-        from raysel.results.displays.registry import display_of  # noqa: PLC0415
+        from raysel.results.displays.registry import find_display  # noqa: PLC0415
 
-        return display_of(self.facts, key, ranking).plot(ax)
+        return find_display(self.facts, key, ranking).plot(ax)
 
     def __repr__(self) -> str:
         table = self.summary()
@@ -805,8 +675,8 @@ class StudyResult:
         shown = [f"<p>{escape(self._headline())}</p>"]
         if len(table):
             shown.append(table.to_html(index=False))
-        if self.status == "finished" and self.ranks_features:
-            source = FINAL if self.has_final else CONSENSUS
+        if self.status == "finished" and self.recorded.ranks_features:
+            source = FINAL if self.recorded.has_final else CONSENSUS
             shown.append(self.ranking(by=source)._repr_html_())
         return "".join(shown)
 

@@ -59,7 +59,7 @@ def _model_has(name: str) -> Callable[[NestedSearch], bool]:
 
 
 def _may_rank(search: NestedSearch) -> bool:
-    if hasattr(search, "study_") and not search.study_.is_ranked:
+    if hasattr(search, "study_") and not search.study_.recorded.is_ranked:
         raise AttributeError(
             "the estimator gives no feature scores, so that no feature is selected;"
             " raysel.PermutationImportance ranks the features of any."
@@ -284,7 +284,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             self._own_model(result.model),
             params(result.final.params),
         )
-        if result.is_ranked:
+        if result.recorded.is_ranked:
             self.ranking_: IntArray = ranks(self._feature_scores)
         self._known = study.dataset.target.known_beside(study.dataset.y)
         if study.dataset.target.is_one_class:

@@ -398,9 +398,9 @@ def _evaluated(
             observed = unpacked(packed(np.array(scores)))  # rounded as the permuted scores are
         p = feature_p_values(observed, permuted, by_share=by_share)
         features = {
-            "p_value": p.p_value[: result.n_candidates],
-            "p_value_fwer": p.single_step[: result.n_candidates],
-            "p_value_fwer_step_down": p.step_down[: result.n_candidates],
+            "p_value": p.p_value[: result.recorded.n_candidates],
+            "p_value_fwer": p.single_step[: result.recorded.n_candidates],
+            "p_value_fwer_step_down": p.step_down[: result.recorded.n_candidates],
         }
     return PermutationTest(
         metric=result.metric,
@@ -414,7 +414,7 @@ def _evaluated(
         log10_arrangements=labels.log10_arrangements,
         recomputed=means[0],
         features=features,
-        feature_names=tuple(result.feature_names[: result.n_candidates]),
+        feature_names=tuple(result.feature_names[: result.recorded.n_candidates]),
         shares=by_share and bool(features),
         univariate=solver.univariate,
         places=places,

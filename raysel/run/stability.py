@@ -163,7 +163,7 @@ def stability_selection(
         result = finished.result
         n_best = result.ranking(top).n_selected  # raises where there is none, or not so many
         data = finished.study.dataset
-        beside = np.arange(data.n_features) >= result.n_candidates
+        beside = np.arange(data.n_features) >= result.recorded.n_candidates
         constant = data.constant | beside  # confounds cannot be selected either
         n_of_model = None
         if top is None:
@@ -180,9 +180,9 @@ def stability_selection(
             threshold
         )
         folder = result.path / FOLDER
-        names = result.feature_names[: result.n_candidates]
+        names = result.feature_names[: result.recorded.n_candidates]
         places = result.layout.coordinates().items()
-        coordinates = {axis: values[: result.n_candidates] for axis, values in places}
+        coordinates = {axis: values[: result.recorded.n_candidates] for axis, values in places}
         write_stability_selection(selection, folder, names, coordinates)
         finished.export()
     return selection

@@ -58,7 +58,7 @@ def test_it_fits_80_columns_and_no_cell_is_cut_or_wrapped(finished, metric):
     for row in texts.score_table(result.facts).rows:
         assert [cell for cell in row if cell] in rows
     for refit in result.outer:
-        numbers = [str(refit.n_features), str(result.n_scored[refit.fold])]
+        numbers = [str(refit.n_features), str(result.recorded.n_scored[refit.fold])]
         assert [
             refit.fold,
             refit.name,

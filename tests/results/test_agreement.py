@@ -25,7 +25,7 @@ from raysel.data.targets import find_target
 from raysel.evaluation.plan import derived_seed
 from raysel.numerics.rankings import nogueira_stability, rank_biased_overlap, top_weight
 from raysel.results import texts
-from raysel.results.agreement import choose_top, noise_level
+from raysel.results.agreement import Agreement, choose_top, noise_level
 from raysel.results.export import export_result, manifest, markdown
 from raysel.results.facts import Facts
 from raysel.results.page.findings import answer_sentences
@@ -122,7 +122,7 @@ def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path,
 
 
 def test_the_overlap_is_of_all_pairs_of_outer_folds(finished, lists):
-    overlap = finished.rank_overlap
+    overlap = finished.facts.agreement.overlap
     assert top_weight(overlap.p, finished.default_top) == pytest.approx(0.9)
     values = [rank_biased_overlap(one, other, overlap.p) for one, other in combinations(lists, 2)]
     assert list(overlap.pairs) == [("outer0", "outer1"), ("outer0", "outer2"), ("outer1", "outer2")]
@@ -138,12 +138,16 @@ def test_summary_manifest_and_markdown_agree(finished):
     line, short, sentence = (
         texts.stability(facts),
         texts.short_stability(facts),
-        finished.consensus_sentence(),
+        finished.facts.agreement.consensus,
     )
     assert all(part in line for part in short.split(". "))
     assert all(text in screen.getvalue() for text in (short, texts.overlap(facts), sentence))
     assert all(text in page for text in (line, sentence))
-    stability, overlap, top = finished.stability(), finished.rank_overlap, finished.default_top
+    stability, overlap, top = (
+        finished.stability(),
+        finished.facts.agreement.overlap,
+        finished.default_top,
+    )
     noise = noise_level(finished.recorded, top)
     for part in (
         (
@@ -191,18 +195,18 @@ def test_the_first_features_of_the_consensus_stand_first_in_every_table(
     order = sorted({f for best in lists for f in best}, key=keys.__getitem__)[:10]
     assert order != np.argsort(-np.array(final), kind="stable")[:10].tolist()
     names = [finished.feature_names[f] for f in order]
-    coefficients = np.abs(finished.coefficients.values)
+    coefficients = np.abs(finished.facts.coefficients.values)
     rows = [
         [
             name,
             f"{counts[f]}/3",
             f"{1 + sum(other[:2] < keys[f][:2] for other in keys)}",
             f"{1 + sum(score > final[f] for score in final)}",
-            f"for {finished.coefficients.classes[coefficients[:, f].argmax()]}",
+            f"for {finished.facts.coefficients.classes[coefficients[:, f].argmax()]}",
         ]
         for name, f in zip(names, order, strict=True)
     ]
-    table = texts.feature_table(finished.ranking(), finished.coefficients.directions())
+    table = texts.feature_table(finished.ranking(), finished.facts.coefficients.directions())
     assert table.header == ["feature", "folds", "consensus", "final model", "direction"]
     shown = [[*row[:4], row[4].replace("against", "for")] for row in table.rows]
     assert shown == rows
@@ -239,7 +243,7 @@ def test_a_table_of_features_says_what_is_known_beside_the_consensus(finished):
 
 
 def test_it_says_whose_number_of_features_it_is(finished):
-    chosen = finished.n_features
+    chosen = finished.recorded.n_features
     assert choose_top(finished.recorded) == (
         chosen["final"],
         "chosen by the inner scores of the final model",
@@ -261,9 +265,9 @@ def test_it_says_whose_number_of_features_it_is(finished):
 
 def test_without_a_final_model_the_consensus_and_the_folds_can_be_exported(finished, tmp_path):
     without = with_folds(finished, ["outer0", "outer1", "outer2"])
-    assert without.consensus_sentence() == ""
+    assert without.facts.agreement.consensus == ""
     assert "consensus" not in manifest(without)
-    assert manifest(without)["rank_biased_overlap"]["mean"] == finished.rank_overlap.mean
+    assert manifest(without)["rank_biased_overlap"]["mean"] == finished.facts.agreement.overlap.mean
     with pytest.raises(StudyError):
         without.ranking()
     written = {
@@ -286,17 +290,20 @@ def test_one_outer_fold_has_a_ranking_but_no_agreement(finished):
         "Rank-biased overlap of the rankings of the outer folds undefined (one outer fold)."
     )
     assert single.stability_curve().stability.isna().all()
-    assert "of one outer fold" in single.consensus_sentence()
+    assert "of one outer fold" in single.facts.agreement.consensus
     assert manifest(single)["rank_biased_overlap"]["undefined_because"] == "one outer fold"
 
 
 def test_more_features_than_have_a_score_are_no_larger_selection(finished):
-    n = finished.n_scored["final"]
-    assert n == (~finished.constant).sum()
-    assert finished.consensus_sentence(64).startswith(
+    n = finished.recorded.n_scored["final"]
+    assert n == (~finished.recorded.constant).sum()
+    assert Agreement.of(finished.recorded, 64).consensus.startswith(
         f"The final model selects all {n} features that are not constant"
     )
-    assert finished.stability(64).value == finished.stability(max(finished.n_scored.values())).value
+    assert (
+        finished.stability(64).value
+        == finished.stability(max(finished.recorded.n_scored.values())).value
+    )
 
 
 @pytest.mark.parametrize("by", ["outer7", "", "mean"])

@@ -138,7 +138,7 @@ def test_headline_curve_and_references_are_scikit_learns(study):
         )
         position, score = one_se(inner[chosen])
         assert study.outer[number].params["alpha"] == ALPHAS[chosen]
-        assert study.n_features[fold["name"]] == SIZES[position]
+        assert study.recorded.n_features[fold["name"]] == SIZES[position]
         numbers.append(SIZES[position])
 
         with (study.path / "folds" / f"{fold['name']}.csv").open(newline="") as file:

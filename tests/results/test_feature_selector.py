@@ -57,7 +57,7 @@ def test_it_selects_what_the_ranking_shows(finished):
             selector.transform(frame.to_numpy()), frame[selector.get_feature_names_out()]
         )
     assert (
-        selector.get_support().sum() == finished.n_scored["final"]
+        selector.get_support().sum() == finished.recorded.n_scored["final"]
     )  # constant pixels are never selected
     restored = selector.inverse_transform(selector.transform(frame.to_numpy()))
     np.testing.assert_array_equal(restored, np.where(selector.get_support(), frame, 0))

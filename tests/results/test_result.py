@@ -136,7 +136,7 @@ def test_a_study_without_a_trial_has_tables_with_their_columns(finished):
 
 @pytest.mark.parametrize("top", [0, -1, 65, 2.5, "3", True])
 def test_an_invalid_number_of_features_is_refused_everywhere(finished, top):
-    methods = [finished.ranking, finished.stability, finished.consensus_sentence, finished.remarks]
+    methods = [finished.ranking, finished.stability, finished.remarks]
     for method in [*methods, finished.plot_ranking, finished.plot_profile]:
         with pytest.raises(ConfigError):
             method(top)
@@ -147,7 +147,7 @@ def test_its_pictures_are_drawn_on_given_axes(finished):
     assert finished.plot_ranking(ax=axes) is axes
     drawn = axes.get_images()[1].get_array()  # above the mean of the samples
     scores = np.array(finished.final.feature_scores).reshape(8, 8)
-    assert np.array_equal(~drawn.mask, (scores > 0) & ~finished.constant.reshape(8, 8))
+    assert np.array_equal(~drawn.mask, (scores > 0) & ~finished.recorded.constant.reshape(8, 8))
     assert np.array_equal(drawn.data[~drawn.mask], scores[~drawn.mask])
     lines = finished.plot_convergence(Figure().add_subplot()).get_lines()
     assert (len(lines), sum(line.get_label().startswith("final model") for line in lines)) == (6, 1)
@@ -181,7 +181,7 @@ def test_a_method_that_ranks_nothing_has_a_result_without_ranking(finished, tmp_
     shutil.copytree(finished.path, tmp_path / "study")
     directory = dataclasses.replace(finished.directory, path=tmp_path / "study")
     result = StudyResult(dataclasses.replace(finished.stored, refits=refits, read_from=directory))
-    assert not result.is_ranked
+    assert not result.recorded.is_ranked
     assert result.summary().features_with_score.isna().all()
     assert (
         "There is no ranking of the features: the method gives no feature scores; choose one that"

@@ -52,7 +52,7 @@ def test_all_places_tell_the_same_figures(tmp_path, rule):
             interval.lower,
             interval.upper,
         )
-        assert scores["optimism"] == result.optimism
+        assert scores["optimism"] == result.facts.optimism
         assert scores["curve"]["test_mean"] == result.score_curves()["test_mean"].tolist()
         for name, found in references.items():
             assert scores["references"][name]["test_mean"] == found.mean

@@ -188,7 +188,7 @@ def test_the_interval_of_few_errors_says_that_it_knows_no_rare_outliers(at_eight
 
 def test_a_choice_at_an_end_of_the_numbers_is_remarked(at_eight):
     (remark,) = (text for text in at_eight.remarks() if "largest number" in text)
-    chosen = [fold for fold, n in at_eight.n_features.items() if n == 8]
+    chosen = [fold for fold, n in at_eight.recorded.n_features.items() if n == 8]
     assert (
         f"On {len(chosen)} of 4 folds the largest number of features that was tried, 8, is chosen: "
         in remark
@@ -376,7 +376,7 @@ def test_references_without_a_score_are_named(at_eight):
 
 
 def test_optimism_and_curve_are_means_over_the_outer_folds(at_eight):
-    assert at_eight.optimism == pytest.approx({"training": 1.0, "inner": 0.96, "test": 0.92})
+    assert at_eight.facts.optimism == pytest.approx({"training": 1.0, "inner": 0.96, "test": 0.92})
     sentence = texts.optimism_sentence(at_eight.facts)
     assert sentence.startswith("Scores: training 1.000, best inner 0.960, test 0.920 (mean")
     curves = at_eight.score_curves()
@@ -496,7 +496,7 @@ def test_studies_of_before_there_were_references_are_told_without_them(finished)
     )
     assert "no interval: sizes of folds were not recorded" in texts.headline(old.facts)
     assert old.score_curves()["inner_mean"].isna().all()
-    assert old.optimism.keys() == {"inner", "test"}
+    assert old.facts.optimism.keys() == {"inner", "test"}
     assert markdown(old.facts)
     assert old.facts.end_to_json()["interval"]["test_train_ratio"] is None
 

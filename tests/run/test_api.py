@@ -101,7 +101,7 @@ def test_a_study_whose_data_have_moved_resumes_from_their_new_place(here):
         raysel.resume_study("study", progress=False)
     assert raysel.resume_study(
         "study", overrides={"dataset.path": "elsewhere/few.npz"}, progress=False
-    ).is_ranked
+    ).recorded.is_ranked
     write_digits(here / "other.npz", permute=1)
     with pytest.raises(DirectoryError):
         raysel.resume_study("study", overrides={"dataset.path": "other.npz"}, progress=False)
@@ -126,5 +126,5 @@ def test_an_override_may_name_the_class_that_the_directory_may_not(here, monkeyp
         raysel.resume_study("study", progress=False)
     assert raysel.resume_study(
         "study", overrides={"solver.name": "own_forest.Forest"}, progress=False
-    ).is_ranked
+    ).recorded.is_ranked
     sys.modules.pop("own_forest", None)

@@ -372,7 +372,7 @@ def test_the_study_is_whole_and_has_no_files():
         SCALED, Y
     )
     study = search.study_
-    assert study.in_memory
+    assert study.recorded.in_memory
     assert len(study.summary()) == 3
     assert study.facts.agreement is not None
     assert study.references["chance"].mean < search.score_

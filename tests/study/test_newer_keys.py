@@ -143,7 +143,7 @@ def test_redundancy_is_over_all_samples_and_stability_over_the_outer_folds(done)
         selections.append(np.isin(np.arange(X.shape[1]), best))
     result = open_study(folder / "study")
     stability = nogueira_stability(selections)
-    assert result.redundancy[8] == pytest.approx(np.mean(by_fold))
+    assert result.facts.mean_redundancy[8] == pytest.approx(np.mean(by_fold))
     assert result.summary().redundancy.tolist() == pytest.approx(by_fold)
     assert result.stability() == result.stability(8) == stability
     for text in (printed, markdown(result.facts)):
@@ -170,10 +170,10 @@ def test_without_a_final_fold_there_is_neither_model_nor_ranking_and_all_say_so(
     folds = [f"outer{i}.{end}" for i in range(3) for end in ("csv", "skops", "skops.hmac")]
     assert sorted(path.name for path in (study / "folds").iterdir()) == folds
     result = open_study(study)
-    assert not result.has_final
-    assert not result.is_ranked
-    assert result.ranks_features
-    assert list(result.n_scored) == ["outer0", "outer1", "outer2"]
+    assert not result.recorded.has_final
+    assert not result.recorded.is_ranked
+    assert result.recorded.ranks_features
+    assert list(result.recorded.n_scored) == ["outer0", "outer1", "outer2"]
     remark = (
         "There is no final model, and so no model.skops and no ranking of the features by it: set"
         " cv.final to true."
@@ -216,7 +216,9 @@ def test_mlflow_has_the_metrics_of_the_winners_and_no_final_run(done):
     assert study.data.metrics["test_macro_f1"] == pytest.approx(
         np.mean(result.report["macro_f1"]), rel=6e-4
     )
-    assert study.data.metrics["redundancy"] == pytest.approx(result.redundancy[8], rel=6e-4)
+    assert study.data.metrics["redundancy"] == pytest.approx(
+        result.facts.mean_redundancy[8], rel=6e-4
+    )
     assert study.data.params["cv.final"] == "False"
     artifacts = {artifact.path for artifact in client.list_artifacts(study.info.run_id)}
     assert "manifest.json" in artifacts

@@ -61,7 +61,7 @@ class JoinedComparison:
                 f" or more are needed ({listed}). Give the same method the same label everywhere."
             )
         scores = np.array(
-            [[one.studies[label].test_mean for label in shared] for one in comparisons]
+            [[one.studies[label].facts.test.mean for label in shared] for one in comparisons]
         )
         cautions = (*_unlike_methods(named, shared), *_shared_files(named))
         return cls(
@@ -157,14 +157,16 @@ class JoinedComparison:
             tests = ". ".join(filter(None, [self._no_difference(), joined_by]))
             ranks = (ranking.mean_ranks, ranking.critical_difference, ranking.groups)
             figure = RankDiagram(self.title, self.labels, *ranks, f"{self._test()} {tests}")
+        friedman = sign_test = float("nan")
+        if ranking.is_sign_test:
+            sign_test = ranking.p_value
+        else:
+            friedman = ranking.p_value
         described = {
             "data_sets": dict(zip(self.names, self.metrics, strict=True)),
             "mean_ranks": dict(zip(self.labels, ranking.mean_ranks.tolist(), strict=True)),
-            "friedman": {
-                "chi2": ranking.chi2,
-                "p_value": float("nan") if ranking.is_sign_test else ranking.p_value,
-            },
-            "sign_test": {"p_value": ranking.p_value if ranking.is_sign_test else float("nan")},
+            "friedman": {"chi2": ranking.chi2, "p_value": friedman},
+            "sign_test": {"p_value": sign_test},
             "nemenyi": {
                 "alpha": ranking.alpha,
                 "q": ranking.q,
@@ -180,7 +182,8 @@ class JoinedComparison:
     def _test(self) -> str:
         """Sentence on the test over the data sets."""
         p, freedom = format_p(self.ranking.p_value), len(self.labels) - 1
-        p = p if p.startswith("<") else f"= {p}"
+        if not p.startswith("<"):
+            p = f"= {p}"
         if self.ranking.is_sign_test:
             first, second = self.ranking.ranks.T
             runs = f"{(first < second).sum()}/{(first == second).sum()}/{(first > second).sum()}"
@@ -208,8 +211,10 @@ def _names(comparisons: Sequence[ComparisonResult]) -> tuple[str, ...]:
     for name, folder, one in zip(names, folders, comparisons, strict=True):
         if names.count(name) == 1:
             own.append(name)
+        elif taken[folder] == 1:
+            own.append(folder)
         else:
-            own.append(folder if taken[folder] == 1 else str(one.path))
+            own.append(str(one.path))
     return tuple(own)
 
 
@@ -221,7 +226,9 @@ def _reason(comparison: ComparisonResult, label: str) -> str:
 def _lacking(label: str, reasons: Mapping[str, str], verb: str = "") -> str:
     """Sentence on where a label is no member, and where it failed."""
     absent = [name for name, reason in reasons.items() if not reason]
-    told = [f"is no member of {', '.join(absent)}"] if absent else []
+    told = []
+    if absent:
+        told.append(f"is no member of {', '.join(absent)}")
     for name, reason in reasons.items():
         if reason:
             told.append(f"has no result in {name}: {reason.rstrip('.')}")
@@ -268,7 +275,7 @@ def _grouped(pairs: Iterable[tuple[object, str]]) -> dict[str, list[str]]:
 def _check_data_differ(comparisons: Sequence[ComparisonResult]) -> None:
     seen: dict[str, Path] = {}
     for one in comparisons:
-        hashes = {study.stored.study.data_hash for study in one.studies.values()}
+        hashes = {study.facts.study.data_hash for study in one.studies.values()}
         if known := next((seen[data_hash] for data_hash in hashes if data_hash in seen), None):
             raise ConfigError(
                 f"{known} and {one.path} have the same data: ranks are taken over different data"

@@ -130,12 +130,13 @@ def _member_manifest(member: Member, row: MemberRow | None) -> dict[str, Any]:
 
 def write_comparison_report(comparison: ComparisonResult, path: str | Path | None = None) -> Path:
     """Write the report as one HTML file that needs no network, by default into the directory."""
-    html = render_page(page_of_comparison(comparison))
-    target = StudyDirectory(comparison.path).report if path is None else path
-    return write_result(target, html.encode("utf-8", "replace"))
+    html = render_page(make_page(comparison))
+    if path is None:
+        path = StudyDirectory(comparison.path).report
+    return write_result(path, html.encode("utf-8", "replace"))
 
 
-def page_of_comparison(comparison: ComparisonResult) -> Page:
+def make_page(comparison: ComparisonResult) -> Page:
     """Return the contents of the report: scores, other tables, a figure, how to read them."""
     text = comparison_text(comparison)
     first, *others = text.tables

@@ -98,20 +98,23 @@ class ComparisonResult:
         folds: OuterFolds | None = None
         first, metric = "", ""
         for member in members:
-            failure, study = "", member.result
-            try:
-                shared = _read_folds(study) if study is not None else None
-            except DirectoryError as error:
-                failure, study = str(error), None
-            if study is not None and folds is None:
-                folds, first, metric = shared, member.label, study.metric
-            elif study is not None and shared != folds:
-                failure = f"its outer folds are not those of {first}"
-            elif study is not None and study.metric != metric:
-                failure = f"it is scored by {study.metric}, and {first} by {metric}"
-            if failure:
-                member = replace(member, result=None, failure=failure)  # noqa: PLW2901
             comparable[member.label] = member
+            if member.result is None:
+                continue
+            own, failure = member.result.recorded.metric, ""
+            try:
+                shared = _read_folds(member.result)
+            except DirectoryError as error:
+                failure = str(error)
+            else:
+                if folds is None:
+                    folds, first, metric = shared, member.label, own
+                elif shared != folds:
+                    failure = f"its outer folds are not those of {first}"
+                elif own != metric:
+                    failure = f"it is scored by {own}, and {first} by {metric}"
+            if failure:
+                comparable[member.label] = replace(member, result=None, failure=failure)
         in_order = tuple(comparable[entry.label] for entry in record.members)
         return cls(path, record.name, record.reference, in_order, folds)
 
@@ -128,7 +131,7 @@ class ComparisonResult:
     @property
     def metric(self) -> str:
         """Name of the score; empty if no member has a result."""
-        return next((study.metric for study in self.studies.values()), "")
+        return next((study.recorded.metric for study in self.studies.values()), "")
 
     @cached_property
     def rows(self) -> dict[str, MemberRow]:
@@ -181,15 +184,15 @@ class ComparisonResult:
         columns += ["stability_of_noise", "configurations", "cpu_seconds", "difference", "lower"]
         columns += ["upper", "p_plain", "p_corrected", "won", "tied", "lost", "note"]
         numbers = [column for column in columns if column not in ("member", "solver", "note")]
-        kinds = {column: "Int64" if column in _WHOLE else "float64" for column in numbers}
+        kinds = dict.fromkeys(numbers, "float64") | dict.fromkeys(_WHOLE, "Int64")
         return pd.DataFrame(listed, columns=columns).astype(kinds)
 
     def _described(self, member: Member) -> dict[str, Any]:
         """Return the figures of a member by column."""
         row, pair = self.rows.get(member.label), self.pairs.get(member.label)
-        notes = chain.from_iterable(row.notes.values()) if row else [member.failure]
-        described = {"member": member.label, "solver": member.solver, "note": "; ".join(notes)}
+        described = {"member": member.label, "solver": member.solver, "note": member.failure}
         if row is not None:
+            described["note"] = "; ".join(chain.from_iterable(row.notes.values()))
             described |= _figures(row)
         if pair is not None:
             described |= _difference(pair)
@@ -212,7 +215,7 @@ def _open_member(path: Path, entry: MemberEntry, *, trust: bool) -> Member:
     if (folder / "journal.jsonl").exists():
         try:
             study = StudyResult.open(folder, trust=trust)
-            _ = study.refits  # raises if the study has not finished
+            _ = study.recorded.refits  # raises if the study has not finished
             result, failure = study, ""
         except UnfinishedStudyError as error:
             failure = f"it has not finished: {error.n_done} of {error.n_trials} trials are done"
@@ -233,11 +236,10 @@ def _open_member(path: Path, entry: MemberEntry, *, trust: bool) -> Member:
 
 def _read_folds(study: StudyResult) -> OuterFolds:
     """Read the outer folds of a finished study."""
-    folds = OuterFolds.read(study.directory.plan)
-    if list(folds.names) != [refit.fold for refit in study.outer]:
-        raise DirectoryError(
-            f"{study.directory.plan} does not list the outer folds of the journal."
-        )
+    plan = study.recorded.directory.plan
+    folds = OuterFolds.read(plan)
+    if list(folds.names) != [refit.fold for refit in study.recorded.outer]:
+        raise DirectoryError(f"{plan} does not list the outer folds of the journal.")
     return folds
 
 
@@ -282,16 +284,17 @@ def score_table(comparison: ComparisonResult) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415
 
     listed: list[tuple[Any, ...]] = []
-    for label, study in comparison.studies.items():
-        numbers = [(n, None) for n in study.config["evaluation"]["n_features"]]
+    for label, row in comparison.rows.items():
+        facts = row.facts
+        numbers = [(n, None) for n in facts.evaluation["n_features"]]
         scored: Sequence[tuple[int | None, str | None]] = numbers
-        if study.facts.is_native:
-            scored = [(None, task) for task in study.stored.study.labels] or [(None, None)]
-        for refit in study.outer:
-            scores = [(study.metric, scored, refit.test_scores)]
+        if facts.is_native:
+            scored = [(None, task) for task in facts.study.labels] or [(None, None)]
+        for refit in facts.outer:
+            scores = [(facts.metric, scored, refit.test_scores)]
             scores += [(name, scored, values) for name, values in refit.report.items()]
             if refit.redundancy:
-                best = numbers or [(study.default_top, None)]
+                best = numbers or [(facts.default_top, None)]
                 scores.append(("redundancy", best, refit.redundancy))
             for metric, places, values in scores:
                 for (n, task), value in zip(places, values, strict=True):

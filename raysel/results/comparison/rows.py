@@ -21,7 +21,7 @@ from raysel.numerics.metrics import metric_range
 from raysel.results.facts import Facts
 from raysel.results.remarks import format_remarks
 from raysel.results.result import StudyResult
-from raysel.results.scores import FoldValues
+from raysel.results.scores import FoldValues, finite
 from raysel.results.texts import number_range
 
 TESTS = ("plain", "corrected")
@@ -93,8 +93,8 @@ class MemberRow:
         """Compute the figures of a member."""
         # One number for all members: stabilities of different numbers of features are not
         # comparable.
-        listed = tuple(study.config["evaluation"].get("n_features") or ())
-        top = default_n_selected(listed, len(study.feature_names))
+        listed = tuple(study.facts.evaluation.get("n_features") or ())
+        top = default_n_selected(listed, len(study.recorded.feature_names))
         return cls(label, Facts(study.recorded, top), kinds)
 
     @cached_property
@@ -138,14 +138,15 @@ class MemberRow:
         """Mean redundancy of the top features."""
         if not self.facts.agreement:
             return None
-        value = self.facts.mean_redundancy.get(self.facts.top, np.nan)
-        return value if np.isfinite(value) else None
+        return finite(self.facts.mean_redundancy.get(self.facts.top, np.nan))
 
     @property
     def cpu_seconds(self) -> float | None:
         """Median CPU time of a winner's fit."""
         seconds = [refit.cpu_seconds for refit in self.facts.outer if refit.cpu_seconds is not None]
-        return float(np.median(seconds)) if seconds else None
+        if not seconds:
+            return None
+        return float(np.median(seconds))
 
 
 def _winner_notes(facts: Facts) -> Iterator[str]:
@@ -153,10 +154,10 @@ def _winner_notes(facts: Facts) -> Iterator[str]:
     outer, n_folds = facts.outer, len(facts.outer)
     if missed := sum(refit.converged is False for refit in outer):
         yield f"{missed} of {n_folds} winners did not reach tol in max_iter iterations"
-    n_scored = [facts.n_scored[refit.fold] for refit in outer] if facts.agreement else []
+    n_scored = [facts.n_scored[refit.fold] for refit in outer if facts.agreement]
     if empty := n_scored.count(0):
         yield f"{empty} of {n_folds} winners select no feature"
-    largest = 0 if facts.is_native else facts.evaluation["n_features"][-1]
+    largest = max(facts.sizes, default=0)
     if fewer := sum(0 < n < largest for n in n_scored):
         yield f"{fewer} of {n_folds} winners give fewer than {largest} features a score above 0"
     warned = Counter(chain.from_iterable(dict.fromkeys(refit.warnings) for refit in outer))
@@ -207,12 +208,10 @@ def pairs_with_reference(
     if folds is None or reference not in rows:
         return {}
     scores, (low, high) = rows[reference].scores, metric_range(metric)
+    main = "plain" if folds.are_draws else "corrected"
     pairs = [
         Pair(
-            label,
-            paired_comparison(row.scores, scores, folds.ratio, largest=high - low),
-            "plain" if folds.are_draws else "corrected",
-            {},
+            label, paired_comparison(row.scores, scores, folds.ratio, largest=high - low), main, {}
         )
         for label, row in rows.items()
         if label != reference

@@ -79,7 +79,7 @@ def answer_sentences(result: StudyResult) -> list[str]:
     if result.references:
         verdict = " ".join(texts.verdict_sentences(facts))
         sentences.append(verdict or texts.short_verdict(facts))
-    if not result.ranks_features:
+    if not result.recorded.ranks_features:
         return [*sentences, "The method gives no scores of the features, and so no ranking."]
     sentences += [texts.first_features(_ranking(result)), _claim(result)]
     if planted := facts.planted:
@@ -102,7 +102,7 @@ def _claim(result: StudyResult) -> str:
 
 def _ranking(result: StudyResult) -> FeatureRanking:
     """Ranking of the final model, or of the consensus where there is no such model."""
-    return result.ranking(by=FINAL if result.has_final else CONSENSUS)
+    return result.ranking(by=FINAL if result.recorded.has_final else CONSENSUS)
 
 
 def scores(result: StudyResult) -> Section:
@@ -139,7 +139,7 @@ def confusion(result: StudyResult) -> Section | None:
     if not drawn:
         return None
     title = "Which classes are confused"
-    if result.has_labels:
+    if result.recorded.has_labels:
         title = "Which labels are found and missed"
     if result.predictions is not None:
         title = "Predicted and true quantity"
@@ -171,7 +171,7 @@ def _plain_table(table: TextTable) -> Table:
 
 def features(result: StudyResult) -> Section:
     """Return the section on the features that stand first, and what the final model gives them."""
-    if not result.ranks_features:
+    if not result.recorded.ranks_features:
         why = "There is no ranking of the features: a winner gives no feature scores."
         return Section("features", "Which features", [Text([why])])
     ranking = _ranking(result)
@@ -184,7 +184,7 @@ def features(result: StudyResult) -> Section:
     blocks: list[Block] = [Text([lead, _model_sentence(result, ranking)])]
     if len(ranking.recommended_top(1)):
         blocks.append(_top_table(result, ranking))
-    if result.has_final and ranking.n_scored:
+    if result.recorded.has_final and ranking.n_scored:
         blocks.append(contents.Pictures(pictures(result, "features")))
     if line := texts.modalities(result.facts):
         note = f"Scores of the modalities, mean of the outer folds' winners: {line}."
@@ -197,7 +197,7 @@ def features(result: StudyResult) -> Section:
 
 def _model_sentence(result: StudyResult, ranking: FeatureRanking) -> str:
     """Return how many features have a score in the final model, or that there is none."""
-    if not result.has_final:
+    if not result.recorded.has_final:
         return "There is no final model: cv.final is false."
     if not ranking.n_scored:
         return "The final model selects no feature: none has a score above 0."
@@ -212,9 +212,9 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
         whole.column_names,
         zip(*whole.to_pydict().values(), strict=True),
         _RANKING_BYTES,
-        "ranking/ranking.csv" if result.has_final else "",
+        "ranking/ranking.csv" if result.recorded.has_final else "",
     )
-    found = result.coefficients
+    found = result.facts.coefficients
     shown = texts.feature_table(ranking, found.directions() if found else (), _MOST_ROWS)
     caption = f"{shown.title}; consensus: place by the median rank over the folds."
     if "direction" in shown.header:
@@ -225,7 +225,7 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
 
 def stability(result: StudyResult) -> Section | None:
     """Return the section on the stability of the selection; None if no feature is ranked."""
-    if not result.ranks_features:
+    if not result.recorded.ranks_features:
         return None
     sentence = Text([f"Stability {texts.stability(result.facts)}"])
     meaning = Text([_MEANING_OF_STABILITY], "note")
@@ -235,7 +235,7 @@ def stability(result: StudyResult) -> Section | None:
 
 def disagreement(result: StudyResult) -> Section | None:
     """Return the section on the ranks of the best features in each outer fold."""
-    if not result.ranks_features:
+    if not result.recorded.ranks_features:
         return None
     drawn = pictures(result, "folds")
     sentences = ["No feature has a score above 0 in the final model."]
@@ -249,8 +249,9 @@ def _disagreements(result: StudyResult) -> Iterator[str]:
     n, n_folds = result.default_top, len(result.outer)
     ranking = _ranking(result)
     best = ranking.consensus_top(n)
-    if consensus := result.consensus_sentence():
-        yield consensus
+    agreement = result.facts.agreement
+    if agreement and agreement.consensus:
+        yield agreement.consensus
     outside = (~ranking.fold_selected[:, best]).sum(axis=0)
     always = int((outside == 0).sum())
     yield (

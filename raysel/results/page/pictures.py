@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from raysel.results.displays.display import Cell, Display, lay_out
 from raysel.results.displays.drawing import BLUE, OUTLINE, PINK, SKY, WARNING
-from raysel.results.displays.registry import displays_of
+from raysel.results.displays.registry import find_displays
 from raysel.results.page.contents import Picture, csv_download, printable
 from raysel.results.result import StudyResult
 
@@ -28,7 +28,7 @@ _NAMED = {BLUE: "--blue", OUTLINE: "--orange", PINK: "--pink", SKY: "--sky", WAR
 
 def pictures(result: StudyResult, section: str) -> list[Picture]:
     """Return the pictures of a section of the report."""
-    return [picture(display) for display in displays_of(result.facts, section)]
+    return [picture(display) for display in find_displays(result.facts, section)]
 
 
 def picture(display: Display) -> Picture:

@@ -71,7 +71,7 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
         test = f"{cv['train_per_class']} training samples of each class, drawn {n_folds} times"
     nested = f"nested: {test} for the test scores, {cv['inner']} inner folds in each for the search"
     nested += description.format_blocks(cv)
-    if result.has_final:
+    if result.recorded.has_final:
         nested += "; a final model is fitted on all samples"
     yield "Validation", nested
     course = [search["method"]]
@@ -111,7 +111,7 @@ def _budget(result: StudyResult) -> Iterator[str]:
     for status, what in _ENDS.items():
         if counts[status]:
             yield f"{counts[status]} {what}."
-    if result.cut:
+    if result.recorded.cut:
         yield "The time budget search.time_budget ended the search before all were made."
     if (fits := result.facts.inner_fits).n_fits:
         which = "inner fits"
@@ -127,7 +127,7 @@ def _winners_table(result: StudyResult) -> Table:
     """Return the winners of the outer folds and the final one, a row each."""
     facts, metric = result.facts, texts.spaced(result.metric)
     caption = "The configuration that wins each outer fold."
-    if result.has_final:
+    if result.recorded.has_final:
         caption = "The configuration that wins each outer fold, and the final model."
     if facts.has_chosen_n:
         caption += " N: number of best features chosen by the inner scores."

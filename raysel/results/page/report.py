@@ -82,11 +82,11 @@ def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
     if (chance := result.references.get("chance")) is not None:
         guess = texts.reference_name(result.facts, "chance").removeprefix("chance").strip(" ()")
         figures.append((mean_and_sd(chance.mean), "chance", guess))
-    if result.n_features and result.facts.has_chosen_n:
+    if result.recorded.n_features and result.facts.has_chosen_n:
         outer = [refit.n_features for refit in result.outer if refit.n_features is not None]
         whose = "chosen on the outer folds by inner scores"
-        if result.has_final:
-            whose += f"; final model: {result.n_features[result.final.fold]}"
+        if result.recorded.has_final:
+            whose += f"; final model: {result.recorded.n_features[result.final.fold]}"
         best = f"best of {result.facts.n_features} features"
         figures.append((texts.number_range(outer, " to "), best, whose))
     if (agreement := result.facts.agreement) is not None:

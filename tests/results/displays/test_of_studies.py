@@ -20,7 +20,7 @@ from raysel.results.displays.confusion import Confusion, LabelErrors
 from raysel.results.displays.preview_data import preview_parts, write_preview_parts
 from raysel.results.displays.profile import Profile
 from raysel.results.displays.ranking import RankingFigure, score_meaning
-from raysel.results.displays.registry import DISPLAYS, display_of, displays_of, write_displays
+from raysel.results.displays.registry import DISPLAYS, find_display, find_displays, write_displays
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
 from raysel.results.displays.search import SearchSurface
 from raysel.results.page.contents import render_page
@@ -114,7 +114,7 @@ def test_every_display_has_a_table_a_caption_a_title_and_a_place_in_the_report(c
         assert display.title != "few: "
         assert display.caption.endswith(".")
         assert len(display.frame())
-        for panel in displays_of(confused.facts, display.section):
+        for panel in find_displays(confused.facts, display.section):
             assert f'id="{panel.key}-title"' in svg
 
 
@@ -216,7 +216,7 @@ def test_what_was_not_recorded_is_refused(finished):
         if kind.lacks:
             assert kind.lacks.endswith(".")
     with pytest.raises(StudyError):
-        display_of(result.facts, "confusion")
+        find_display(result.facts, "confusion")
 
 
 def meaning(name, **more):

@@ -60,19 +60,19 @@ def test_a_study_of_any_kind_writes_a_whole_report(kind, study_of):
     assert page.headings[0][1] == result.name
     assert (
         ("Where the folds disagree" in titles)
-        == result.ranks_features
+        == result.recorded.ranks_features
         == ("How stable the selection is" in titles)
     )
-    assert ("ranking.csv" in page.downloads) == any(result.n_scored.values())
+    assert ("ranking.csv" in page.downloads) == any(result.recorded.n_scored.values())
     for sentence in [*texts.verdict_sentences(result.facts), *result.remarks()]:
         assert " ".join(sentence.split()) in page.text
     if kind in ("modalities", "tasks", "multilabel"):  # the reference is of another classifier
         assert b"(1-nearest neighbour)" in page.downloads["scores.csv"]
     # A mean over several numbers of features is not the score of one of them.
     of_one = re.search(r"with the [0-9-]+ best of 64 features", page.text)
-    assert bool(of_one) == (bool(result.n_features) and kind != "mean over N")
+    assert bool(of_one) == (bool(result.recorded.n_features) and kind != "mean over N")
     assert ("a mean over several N" in page.text) == (kind == "mean over N")
-    assert ("python -m raysel stability" in page.text) == result.is_ranked
+    assert ("python -m raysel stability" in page.text) == result.recorded.is_ranked
     assert str(result.path.parent) not in content.decode(), (
         "a mailed report names no folder of the machine"
     )
@@ -98,7 +98,7 @@ def test_its_figures_data_are_the_journals(matrix):
         (int(row["row"]), int(row["column"])): float(row["score"])
         for row in rows(page.downloads["map.csv"])
     }
-    scores = np.where(matrix.constant, 0.0, matrix.final.feature_scores).reshape(8, 8)
+    scores = np.where(matrix.recorded.constant, 0.0, matrix.final.feature_scores).reshape(8, 8)
     assert cells == dict(np.ndenumerate(scores))
     mean = {
         (int(row["row"]), int(row["column"])): float(row["mean"])
@@ -116,7 +116,7 @@ def test_its_figures_data_are_the_journals(matrix):
         expected_ranks = {row["feature"]: float(row["rank"]) for row in csv.DictReader(file)}
     shown = {row["feature"]: float(row["outer0"]) for row in ranks if row["outer0"]}
     assert shown.items() <= expected_ranks.items()
-    assert len(shown) == matrix.n_scored["outer0"]
+    assert len(shown) == matrix.recorded.n_scored["outer0"]
 
 
 def test_its_objective_and_that_of_the_plot_are_the_mean_over_the_outer_folds(matrix):
@@ -231,10 +231,7 @@ def test_its_sentences_are_of_the_selected_features_and_of_the_test_score(matrix
         in page.text
     )
     winners = len(matrix.refits)
-    met = (
-        f"{matrix.winner_convergence.n_converged} of {winners} winners (outer folds and final"
-        " model)"
-    )
+    met = f"{matrix.facts.fits.n_converged} of {winners} winners (outer folds and final model)"
     assert f"{met} converged to a local optimum." in page.text
     assert format_remarks([Remark("local_optimum", matrix.final.other_start)])[0] in page.text
     stability = rows(page.downloads["stability.csv"])
