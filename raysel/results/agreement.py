@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError, StudyError
@@ -53,10 +54,9 @@ def choose_top(records: StudyRecords, top: int | None = None, by: str = FINAL) -
         return Top(records.default_top, f"chosen by the inner scores of {_source_name(FINAL)}")
     if chosen:
         return Top(records.default_top, "median of the outer folds' choices")
-    return Top(
-        records.default_top,
-        "middle value of evaluation.n_features" if listed else "a tenth of the features",
-    )
+    if listed:
+        return Top(records.default_top, "middle value of evaluation.n_features")
+    return Top(records.default_top, "a tenth of the features")
 
 
 def _source_name(by: str) -> str:
@@ -84,8 +84,11 @@ def source_ranking(
         )
     n, chosen_by = choose_top(records, top, by)
     scores = {refit.fold: refit.feature_scores or () for refit in records.refits}
+    own: ArrayLike = scores.get(by, ())
+    if by == CONSENSUS:
+        own = consensus_scores(records.fold_ranks)
     ranking = FeatureRanking.from_folds(
-        consensus_scores(records.fold_ranks) if by == CONSENSUS else scores[by],
+        own,
         [scores[fold] for fold in outer],
         feature_names=records.feature_names,
         fold_names=outer,
@@ -96,7 +99,9 @@ def source_ranking(
         chosen_by=chosen_by,
         added=added or {},
     )
-    return replace(ranking, noise=noise.mean) if (noise := noise_level(records, n)) else ranking
+    if noise := noise_level(records, n):
+        return replace(ranking, noise=noise.mean)
+    return ranking
 
 
 class NoiseLevel(NamedTuple):
@@ -117,7 +122,9 @@ def noise_level(records: StudyRecords, n: int) -> NoiseLevel | None:
     )  # fewer than n where fewer have a score
     values = [curve[max(size, 1) - 1] for curve in (noise.mean, noise.lowest, noise.highest)]
     known = [value for value in values if value is not None]
-    return NoiseLevel(*known) if len(known) == 3 else None
+    if len(known) < 3:
+        return None
+    return NoiseLevel(*known)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -176,8 +183,9 @@ class Agreement:
     @property
     def over(self) -> str:
         """What the stability is over."""
-        n_folds = self.folds.n_folds
-        return f"{n_folds} overlapping outer folds" if n_folds > 1 else "1 outer fold"
+        if self.folds.n_folds == 1:
+            return "1 outer fold"
+        return f"{self.folds.n_folds} overlapping outer folds"
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as plain data."""
@@ -190,7 +198,7 @@ class Agreement:
                 "exchanged": recorded.exchanged,
                 "ranked_by": "F-test",
             }
-        return {
+        figures: dict[str, Any] = {
             "ranking_of": self.by,
             "top": self.top.n,
             "top_chosen_by": self.top.chosen_by,
@@ -213,8 +221,10 @@ class Agreement:
                 "weight_of_the_top": {"n": self.top.n, "share": TOP_SHARE},
                 "undefined_because": overlap.reason or None,
             },
-            **({"consensus": self.consensus} if self.consensus else {}),
         }
+        if self.consensus:
+            figures["consensus"] = self.consensus
+        return figures
 
 
 def stability_curve(records: StudyRecords) -> dict[str, list[Any]]:

@@ -59,16 +59,22 @@ class Coefficients(NamedTuple):
         if not value:
             return ""
         if self.of_quantities:
-            name = f" {self.classes[row]}" if len(self.values) > 1 else ""
-            return f"{'larger' if value > 0 else 'smaller'}{name}"
+            word = "larger" if value > 0 else "smaller"
+            if len(self.values) == 1:
+                return word
+            return f"{word} {self.classes[row]}"
         if len(self.values) == 1 and len(self.classes) == 2:
             return f"for {self.classes[int(value > 0)]}"
-        return f"{'for' if value > 0 else 'against'} {self.classes[row]}"
+        if value < 0:
+            return f"against {self.classes[row]}"
+        return f"for {self.classes[row]}"
 
 
 def linear_coefficients(model: Any, n_features: int) -> tuple[FloatArray, list[Any]] | None:
     """Find the coefficients of the method, and their classes, in a fitted pipeline."""
-    waiting: list[Any] = [model.steps[:2][-1][1] if hasattr(model, "steps") else model]
+    waiting: list[Any] = [model]
+    if hasattr(model, "steps"):
+        waiting = [model.steps[:2][-1][1]]
     while waiting:
         estimator = waiting.pop(0)
         values = getattr(estimator, "coef_", None)

@@ -84,7 +84,11 @@ class Preview:
     def of(cls, data: Dataset) -> Preview:
         """Return the preview of a data set."""
         target = data.target
-        sizes = None if data.groups is None else np.unique(data.groups, return_counts=True)[1]
+        n_groups: int | None = None
+        group_sizes: tuple[int, int] | None = None
+        if data.groups is not None:
+            sizes = np.unique(data.groups, return_counts=True)[1]
+            n_groups, group_sizes = len(sizes), (int(sizes.min()), int(sizes.max()))
         parts = data.excerpt.parts()
         ranges = [(name, *_range([part])) for name, part in parts.items() if name]
         values = _range([*parts.values()]) if parts else None
@@ -95,19 +99,25 @@ class Preview:
                 for name, columns in data.layout.slices().items()
             ]
             values = _known_range(known, slice(None))
+        classes: list[str] = []
+        quantities: list[tuple[str, float, float, float, float]] = []
+        if target.is_of_classes:
+            classes = [str(name) for name in data.classes]
+        else:
+            quantities = _quantities(data)
         return cls(
-            classes=[str(name) for name in data.classes] if target.is_of_classes else [],
+            classes=classes,
             counts=target.counts(data.y).tolist(),
             is_multilabel=target.may_lack,
-            n_groups=None if sizes is None else len(sizes),
+            n_groups=n_groups,
             ranges=ranges,
             label=data.label,
-            group_sizes=None if sizes is None else (int(sizes.min()), int(sizes.max())),
+            group_sizes=group_sizes,
             values=values,
             n_by_task=tuple(map(len, list_blocks(data.X))) if data.layout.is_multitask else (),
             n_unlabelled=target.n_unlabelled(data.y),
             notes=tuple(data.notes),
-            quantities=[] if target.is_of_classes else _quantities(data),
+            quantities=quantities,
         )
 
     def write(self, path: Path) -> None:
@@ -166,7 +176,7 @@ def data_facts(
         n_by_task, notes = preview.n_by_task, preview.notes
     yield "layout", layout.describe(dataset.get("order") or "C", n_by_task)
     if preview and preview.values:
-        yield "values", values_of_features(preview)
+        yield "values", format_ranges(preview)
     if dataset.get("in_memory") is False:
         yield "in memory", _IN_BATCHES
     if left := list(_left_out(dataset)):
@@ -202,7 +212,9 @@ def format_quantities(preview: Preview) -> str:
     shown = []
     for name, low, mean, high, sd in preview.quantities:
         described = f"{low:.4g} to {high:.4g}, mean {mean:.4g}, SD {sd:.3g}"
-        shown.append(f"{quoted(name)} {described}" if len(preview.quantities) > 1 else described)
+        if len(preview.quantities) > 1:
+            described = f"{quoted(name)} {described}"
+        shown.append(described)
     return _list_names(shown)
 
 
@@ -224,7 +236,7 @@ def format_classes(preview: Preview) -> str:
     return described
 
 
-def values_of_features(preview: Preview) -> str:
+def format_ranges(preview: Preview) -> str:
     """Return the smallest, mean and largest value, of each modality or task if several."""
     if preview.ranges:
         each = [
@@ -265,7 +277,9 @@ def _describe_preparation(dataset: Mapping[str, Any]) -> Iterator[tuple[str, str
         yield "prepared", f"{'; '.join(prepared)}; {_FITTED}"
     scaling = dataset["scaling"]
     described = f"{scaling} ({_SCALINGS.get(scaling, scaling)})"
-    yield "scaling", described if scaling in _NOT_FITTED else f"{described}; {_FITTED}"
+    if scaling not in _NOT_FITTED:
+        described += f"; {_FITTED}"
+    yield "scaling", described
 
 
 def _describe_references(config: Mapping[str, Any]) -> str:
@@ -285,33 +299,38 @@ def _describe_references(config: Mapping[str, Any]) -> str:
 
 def _native_references(dataset: Mapping[str, Any], metric: str) -> str:
     of_quantities = dataset.get("task") == "regression" or is_of_quantities(metric)
-    rival = "ridge regression" if of_quantities else "the 1-nearest neighbour"
-    scaled = ""
+    rival, scaled = "the 1-nearest neighbour", ""
+    if of_quantities:
+        rival = "ridge regression"
     if dataset["scaling"] == "none" and not dataset.get("tasks"):
         scaled = ", standardised where the inner scores are better so"
     return f"all features by {rival}{scaled}, and chance"
 
 
 def _describe_step(step: Mapping[str, Any]) -> str:
-    name = next(key for key in step if key != "columns")
+    described = name = next(key for key in step if key != "columns")
     given = ", ".join(f"{key} {_value(value)}" for key, value in step[name].items())
-    described = f"{name} ({given})" if given else name
+    if given:
+        described = f"{name} ({given})"
     columns = step.get("columns")
     if isinstance(columns, Mapping):
         columns = columns["modality"]
     if not columns:
         return described
-    return f"{described} of {columns if isinstance(columns, str) else listed(columns, 5)}"
+    if not isinstance(columns, str):
+        columns = listed(columns, 5)
+    return f"{described} of {columns}"
 
 
 def _prepared(section: Mapping[str, Any]) -> str:
     """Return the steps of ``dataset.prepare`` as text, with the columns of each if named."""
-    steps = [_describe_step(step) for step in section.get("prepare", ())]
-    parts = [", ".join(steps)] if steps else []
+    parts = [", ".join(map(_describe_step, section.get("prepare", ())))]
     if section.get("confounds"):
         parts.append(f"confounds {listed(section['confounds'])}")
-    described = "; ".join(parts)
-    return f"{section['name']}: {described}" if "name" in section else described
+    described = "; ".join(filter(None, parts))
+    if "name" not in section:
+        return described
+    return f"{section['name']}: {described}"
 
 
 def format_domain(domain: Any) -> str:
@@ -361,8 +380,9 @@ def _left_out(dataset: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _each(counts: Sequence[int]) -> str:
-    plural = "" if {*counts} == {1} else "s"
-    return f"{number_range(counts, ' to ')} sample{plural} each"
+    if {*counts} == {1}:
+        return "1 sample each"
+    return f"{number_range(counts, ' to ')} samples each"
 
 
 def _list_names(items: Sequence[str]) -> str:
@@ -382,4 +402,6 @@ def _value(value: Any) -> str:
 def _items(values: Sequence[Any]) -> str:
     """Values of a list as text, a long one by its ends."""
     shown = [_value(item) for item in values]
-    return ", ".join(shown if len(shown) <= 12 else [*shown[:3], "...", shown[-1]])
+    if len(shown) > 12:
+        shown = [*shown[:3], "...", shown[-1]]
+    return ", ".join(shown)

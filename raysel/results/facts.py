@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +75,9 @@ class Facts:
     @property
     def sizes(self) -> Sequence[int]:
         """Numbers of features that are scored; empty if the model's own predictions are."""
-        return () if self.is_native else self.evaluation.get("n_features") or ()
+        if self.is_native:
+            return ()
+        return self.evaluation.get("n_features") or ()
 
     @property
     def n_features(self) -> int:
@@ -101,7 +102,9 @@ class Facts:
     @property
     def final(self) -> RefitRecord | None:
         """Refit of the final fold's winner; None if there is no final fold."""
-        return self.records.final if self.records.has_final else None
+        if not self.records.has_final:
+            return None
+        return self.records.final
 
     @property
     def winners(self) -> Sequence[RefitRecord]:
@@ -150,8 +153,9 @@ class Facts:
         """Mean score or kernel weight of each modality over the winners of the outer folds."""
         folds = [winner.fold for winner in self.outer if winner.fold in self.modality_scores]
         rows = [self.modality_scores[fold] for fold in folds]
-        names = rows[0] if rows else ()
-        return {name: float(np.mean([np.mean(row[name]) for row in rows])) for name in names}
+        if not rows:
+            return {}
+        return {name: float(np.mean([np.mean(row[name]) for row in rows])) for name in rows[0]}
 
     @cached_property
     def coefficients(self) -> Coefficients | None:
@@ -270,7 +274,9 @@ class Facts:
         """What of a generated table is among the best of the consensus; None for other data."""
         dataset = self.records.config["dataset"]
         roles = planted_roles(dataset.get("source"), dataset.get("params"))
-        return PlantedGenes.count(self.ranking(), roles) if roles else None
+        if not roles:
+            return None
+        return PlantedGenes.count(self.ranking(), roles)
 
     @property
     def _added_columns(self) -> dict[str, FloatArray]:
@@ -299,8 +305,7 @@ class Facts:
     @property
     def mean_redundancy(self) -> dict[int, float]:
         """Mean of the redundancy over the folds that have one, by number of features, or NaN."""
-        known = {n: values.known for n, values in self.redundancy.items()}
-        return {n: values.mean if values else math.nan for n, values in known.items()}
+        return {n: values.mean_of_known for n, values in self.redundancy.items()}
 
     @property
     def stability_selection(self) -> StabilitySelection | None:

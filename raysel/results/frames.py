@@ -77,15 +77,17 @@ def _trial_row(trial: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
         row["outer_fold"] = trial.fold
     row |= {f"param_{name}": value for name, value in trial.params.items()}
     row["status"] = trial.status
-    row[f"val_{metric}"] = curves[f"val_{metric}"][-1] if f"val_{metric}" in curves else None
+    row[f"val_{metric}"] = curves.get(f"val_{metric}", [None])[-1]
     # Not from the curves, whose sums are in another order: the winner's score is the inner score to
     # the last bit.
     for fold, trace in trial.folds.items():
         if not trace.error:
             row[f"val_{metric}/{fold}"] = trace.score(rule)
-    row["objective"] = curves["objective"][-1] if "objective" in curves else None
+    row["objective"] = curves.get("objective", [None])[-1]
     row["converged"] = fits.n_converged / fits.n_fits if fits.n_fits else None
     # Along a path all configurations are fitted together.
-    row["seconds"] = np.nan if stored.paths else max(0.0, trial.ended - trial.started)
+    row["seconds"] = np.nan
+    if not stored.paths:
+        row["seconds"] = max(0.0, trial.ended - trial.started)
     row["error"] = headline(trial.failure) or "; ".join(map(str, failing_in_trials([trial])))
     return row

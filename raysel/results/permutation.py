@@ -151,12 +151,12 @@ class PermutationTest:
     def figures(self) -> TextTable:
         """Return the honest score, those of permuted labels and the p value, one row a figure."""
         p, known = self.p, FoldValues.of(self.permuted).known
-        rows = [[f"test {self.metric}", f"{self.test_mean:.3f}"]]
+        rows = [[f"test {self.metric}", mean_and_sd(self.test_mean)]]
         if known:
             highest = max(score for score in known.values if score is not None)
             rows += [
                 ["with permuted labels", mean_and_sd(known.mean, known.sd)],
-                ["highest with permuted labels", f"{highest:.3f}"],
+                ["highest with permuted labels", mean_and_sd(highest)],
             ]
         rows += [
             ["permutations", str(p.n_permutations)],
@@ -202,8 +202,10 @@ class PermutationTest:
         )
 
     def _feature_sentences(self) -> list[str]:
+        if self.places:
+            return [*_OF_PLACES]
         if not self.features:
-            return [*_OF_PLACES] if self.places else []
+            return []
         unadjusted = self.features["p_value"]
         alone, expected = int((unadjusted <= _LEVEL).sum()), _LEVEL * len(unadjusted)
         return [
@@ -219,7 +221,9 @@ class PermutationTest:
         """What the p values of the features do not say."""
         if self.shares:
             return _OF_A_MODEL
-        return () if self.univariate else _OF_A_JOINT_FILTER
+        if self.univariate:
+            return ()
+        return _OF_A_JOINT_FILTER
 
     def _remarks(self) -> Iterator[str]:
         if self.retune:
@@ -262,7 +266,9 @@ class PermutationTest:
 
     def write(self, folder: Path, of: Mapping[str, Any]) -> list[Path]:
         """Write the test into a folder."""
-        written = write_table(self._table(), folder, _TABLE) if self.features else ()
+        written: list[Path] = []
+        if self.features:
+            written += write_table(self._table(), folder, _TABLE)
         described = {
             "of": of,
             **{stored.name: getattr(self, stored.name) for stored in fields(_StoredTest)},
@@ -275,10 +281,11 @@ class PermutationTest:
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary of the test for the manifest."""
+        search = "searched again" if self.retune else "fixed"
         return {
             "of": (
                 f"mean test {self.metric} over the outer folds with permuted labels, configurations"
-                f" {'searched again' if self.retune else 'fixed'}"
+                f" {search}"
             ),
             "p_value": self.p_value,
             "smallest_possible_p_value": self.p.smallest,

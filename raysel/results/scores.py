@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -69,7 +71,15 @@ class FoldValues:
     @property
     def known(self) -> FoldValues | None:
         """The values without those that are undefined, with their mean; None if all are."""
-        return FoldValues.of(self.known_values) if self.known_values else None
+        if not self.known_values:
+            return None
+        return FoldValues.of(self.known_values)
+
+    @property
+    def mean_of_known(self) -> float:
+        """Mean of the values that are defined; NaN if none is."""
+        known = self.known
+        return known.mean if known else math.nan
 
     def to_json(self) -> dict[str, Any]:
         """Return the values as plain data of the manifest."""
@@ -110,7 +120,9 @@ class Reference:
         """
         if self.over_samples is not None:
             return self.over_samples
-        return self.paired.plain if self.of_draws else self.paired.corrected
+        if self.of_draws:
+            return self.paired.plain
+        return self.paired.corrected
 
     @cached_property
     def values(self) -> FoldValues:
@@ -230,7 +242,7 @@ def references(
     ``sizes`` are the numbers of features that are scored.
     """
     kept: dict[str, Reference] = {}
-    for recorded in outer[0].references if outer else ():
+    for recorded in chain.from_iterable(refit.references for refit in outer[:1]):
         reference = _reference(outer, metric, sizes, recorded)
         if reference is None:
             continue
@@ -256,6 +268,9 @@ def _reference(
         n_features = [sizes[i] for i in positions if i is not None]
     settings = [refit.reference_settings.get(recorded, []) for refit in outer]
     curves = _floats([refit.references[recorded] for refit in outer])
+    over_samples: TTestResult | None = None
+    if name == "chance":
+        over_samples = _test_against_chance(outer, metric, scores)
     return Reference(
         name=name,
         scores=scores,
@@ -263,7 +278,7 @@ def _reference(
         curve=curves.mean(axis=0).tolist(),
         recorded=recorded,
         of_draws=are_draws(outer),
-        over_samples=_test_against_chance(outer, metric, scores) if name == "chance" else None,
+        over_samples=over_samples,
         n_features=tuple(n_features),
         settings=tuple(settings) if all(settings) else (),
     )
@@ -295,7 +310,9 @@ def guesses(outer: Sequence[RefitRecord]) -> dict[str, float]:
         for name, values in scores.items()
         if outer and len(values) == len(outer)
     }
-    return means if len(means) > 1 else {}
+    if len(means) < 2:
+        return {}
+    return means
 
 
 def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:
@@ -322,8 +339,9 @@ def score_curves(
     inner = [refit.inner_curve if len(refit.inner_curve) == k else unknown for refit in outer]
     curves: dict[str, list[float]] = {"n_features": list(sizes)}
     for name, rows in (("inner", inner), ("test", [refit.test_scores[:k] for refit in outer])):
-        values = _floats(rows)
-        sd = values.std(axis=0, ddof=1) if len(values) > 1 else np.full(k, np.nan)
+        values, sd = _floats(rows), np.full(k, np.nan)
+        if len(values) > 1:
+            sd = values.std(axis=0, ddof=1)
         curves |= {f"{name}_mean": values.mean(axis=0).tolist(), f"{name}_sd": sd.tolist()}
     for name, reference in references.items():
         curves[name] = np.broadcast_to(reference.curve, k).tolist() if k else []
@@ -332,7 +350,9 @@ def score_curves(
 
 def finite(value: float) -> float | None:
     """Return a number, None for NaN and infinity, which JSON does not have."""
-    return value if np.isfinite(value) else None
+    if not np.isfinite(value):
+        return None
+    return value
 
 
 def _floats(rows: Sequence[Sequence[float | None]]) -> FloatArray:

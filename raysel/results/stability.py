@@ -170,7 +170,9 @@ class StabilitySelection:
     @property
     def bound(self) -> float:
         """The unimodal bound, or the simple one where there is no unimodal one."""
-        return self.simple_bound if self.unimodal_bound is None else self.unimodal_bound
+        if self.unimodal_bound is None:
+            return self.simple_bound
+        return self.unimodal_bound
 
     def at(self, threshold: float | None) -> StabilitySelection:
         """Return the selection with another threshold."""

@@ -87,7 +87,7 @@ def trace_table(records: Iterable[TrialRecord], labels: Sequence[str]) -> pa.Tab
         "iteration": pa.int32(),
         **dict.fromkeys(("objective", *names), pa.float64()),
     }
-    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    columns = list(zip(*rows, strict=True)) or [()] * len(kinds)
     return pa.table(
         [pa.array(values, kind) for values, kind in zip(columns, kinds.values(), strict=True)],
         [*kinds],
@@ -106,8 +106,10 @@ def read_numbers(
 
 def _numbers(table: Any, name: str, path: Path) -> LabelArray:
     position = table.schema.get_field_index(name)
-    kind = None if position < 0 else table.schema.field(position).type
-    if kind is None or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+    kind = pa.null()
+    if position >= 0:
+        kind = table.schema.field(position).type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise ValueError(f"{path.name} has no column {name} of numbers")
     values: LabelArray = table[name].to_numpy()
     return values

@@ -78,11 +78,13 @@ class RankTable(StudyDisplay):
 
     @property
     def caption(self) -> str:
-        dash = "; a dash: no score" if np.isnan(self._shown).any() else ""
-        return (
+        caption = (
             f"Rank of the first {self.n_shown} features of the consensus in the winner of each"
-            f" outer fold; grey: not among that fold's best {self.n_selected}{dash}."
+            f" outer fold; grey: not among that fold's best {self.n_selected}"
         )
+        if np.isnan(self._shown).any():
+            caption += "; a dash: no score"
+        return f"{caption}."
 
     def frame(self) -> pd.DataFrame:
         return labelled_table("feature", self.features, self.ranks.T, self.fold_names)
@@ -95,10 +97,7 @@ class RankTable(StudyDisplay):
         x, y = np.arange(n_folds + 1) - 0.5, np.arange(self.n_shown + 1) - 0.5
         ax.pcolormesh(x, y, inside, cmap=colours, norm=norm, edgecolors="white", linewidth=1.0)
         if n_folds <= _MOST_WRITTEN:
-            texts = {
-                at: "\N{EN DASH}" if np.isnan(rank) else f"{rank:.0f}"
-                for at, rank in np.ndenumerate(ranks)
-            }
+            texts = {at: drawing.cell(rank, ".0f") for at, rank in np.ndenumerate(ranks)}
             drawing.write_cells(ax, texts, ranks <= 0.6 * n, drawing.SMALL - 0.5)
         drawing.name_rows(ax, self.features[: self.n_shown], 26, margin=0)
         step = max(1, n_folds // 10)
@@ -148,11 +147,13 @@ class StabilityCurve(StudyDisplay):
         noise = "The stability of noise was not recorded."
         if self._has_noise:
             noise = "Grey: mean and range of the F-test on the same folds with permuted labels."
-        dashed = f" Dashed: the {self.chosen} best of the final model." if self.chosen else ""
-        return (
+        caption = (
             f"Stability of the best N features over {self.n_folds} overlapping outer folds by N"
-            f" (1: the same ones). {noise}{dashed}"
+            f" (1: the same ones). {noise}"
         )
+        if self.chosen:
+            caption += f" Dashed: the {self.chosen} best of the final model."
+        return caption
 
     def frame(self) -> pd.DataFrame:
         return self.curve

@@ -37,8 +37,10 @@ class ScoreBars(RankingPanel):
     @property
     def what(self) -> str:  # type: ignore[override]
         n, ranking = len(self._shown), self.ranking
-        cut = f"; the best {n} are shown" if n < min(ranking.n_selected, ranking.n_scored) else ""
-        return f"score of {ranking.source}{cut}"
+        what = f"score of {ranking.source}"
+        if n < min(ranking.n_selected, ranking.n_scored):
+            what += f"; the best {n} are shown"
+        return what
 
     @property
     def _shown(self) -> IntArray:

@@ -95,13 +95,16 @@ class ComparisonFigure(Display):
                 if pair.test:
                     difference = (pair.compared.mean, pair.test.lower, pair.test.upper)
             members.append(ShownMember(label, row.facts.test, row.by_n, difference))
+        runs = ""
+        if comparison.folds:
+            runs = comparison.folds.describe()
         of_curves = {bool(row.chosen) for row in rows.values() if len(row.by_n) > 1}
         return cls(
             comparison.name,
             metric=drawing.readable(comparison.metric),
             members=members,
             reference=comparison.reference,
-            runs=comparison.folds.describe() if comparison.folds else "",
+            runs=runs,
             scored_at=" or ".join(_SCORED_AT[chosen] for chosen in sorted(of_curves, reverse=True)),
             missing=[one.label for one in comparison.members if one.label not in rows],
         )
@@ -298,4 +301,6 @@ def _style(i: int) -> tuple[str, str, str | tuple[int, tuple[int, ...]]]:
 
 def _spread(scores: FoldValues) -> float:
     """Standard deviation of scores, 0 of one."""
-    return scores.sd if len(scores.values) > 1 else 0.0
+    if len(scores.values) == 1:
+        return 0.0
+    return scores.sd

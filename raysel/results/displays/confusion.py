@@ -178,7 +178,7 @@ class LabelErrors(StudyDisplay):
         ax.set_xlabel("samples")
         side = ax.secondary_yaxis("right")
         pairs = zip(*self.rates(), strict=True)
-        texts = [f"{_format_rate(first)}   {_format_rate(second)}" for first, second in pairs]
+        texts = ["   ".join(drawing.cell(rate, ".2f") for rate in pair) for pair in pairs]
         side.set_yticks(places, texts)
         side.tick_params(length=0, labelsize=drawing.SMALL)
         side.spines[:].set_visible(False)
@@ -190,9 +190,7 @@ def _names(facts: Facts, n: int) -> list[str]:
     return [str(name) for name in facts.records.classes or range(n)]
 
 
-def _format_rate(rate: float) -> str:
-    return "\N{EN DASH}" if np.isnan(rate) else f"{rate:.2f}"
-
-
 def _over(n_folds: int) -> str:
-    return f"summed over the {n_folds} outer folds" if n_folds > 1 else "of one outer fold"
+    if n_folds == 1:
+        return "of one outer fold"
+    return f"summed over the {n_folds} outer folds"

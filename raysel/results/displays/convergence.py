@@ -71,7 +71,9 @@ class ObjectiveCurves(StudyDisplay):
     @property
     def caption(self) -> str:
         shown, n = len(self._shown), len(self.curves)
-        some = f"{shown} of {n}" if shown < n else f"{n}"
+        some = f"{n}"
+        if shown < n:
+            some = f"{shown} of {n}"
         end = "recorded at the end of the fits only"
         if self.in_report:
             end = "a fit that has ended keeps its last value"

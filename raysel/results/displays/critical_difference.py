@@ -104,7 +104,9 @@ class RankDiagram(Display):
 
 
 def _text(name: str, rank: float, left: bool) -> str:
-    return f"{name}  {rank:.2f}" if left else f"{rank:.2f}  {name}"
+    if left:
+        return f"{name}  {rank:.2f}"
+    return f"{rank:.2f}  {name}"
 
 
 def _width(text: str) -> float:

@@ -136,8 +136,9 @@ class _ClassCurves(StudyDisplay):
             whose = f"the {self._kind} {name}, the positive one"
         else:
             whose = "each label" if self.has_labels else "each class against the rest"
-        drawn, of = len(self.samples), self.n_classes
-        left_out = "" if drawn == of else f" Drawn are {drawn} of {of}; no other has more samples."
+        drawn, of, left_out = len(self.samples), self.n_classes, ""
+        if drawn < of:
+            left_out = f" Drawn are {drawn} of {of}; no other has more samples."
         n_folds = len(next(iter(self.samples.values())))
         thin = "thin lines are the folds, bold ones" if self.draws_folds else "the lines are of"
         return (
@@ -155,7 +156,9 @@ class _ClassCurves(StudyDisplay):
             if values:
                 folds = FoldValues.of(values)
                 shown = mean_and_sd(folds.mean, folds.sd)
-            parts.append(shown if self.n_classes == 1 else f"{short(name, 24)}: {shown}")
+            if self.n_classes > 1:
+                shown = f"{short(name, 24)}: {shown}"
+            parts.append(shown)
         return "; ".join(parts)
 
     @cached_property
@@ -258,9 +261,11 @@ class PrecisionRecallCurves(_ClassCurves):
 
     def draw_chance(self, ax: Axes, colours: dict[str, str]) -> None:
         label = "guesses"
+        if self.n_classes == 1:
+            colours = dict.fromkeys(self.samples, "0.55")
         for name, each in self.samples.items():
-            colour = "0.55" if self.n_classes == 1 else colours[name]
-            ax.axhline(_pool(each).truth.mean(), color=colour, label=label, **_DOTTED)
+            share = _pool(each).truth.mean()
+            ax.axhline(share, color=colours[name], label=label, **_DOTTED)
             label = ""  # the legend has it once
 
 
@@ -313,12 +318,16 @@ def _by_class(
     """Divide the test samples of each fold into those of each class, or label, and the rest."""
     several = _have_labels(recorded)
     columns = next(iter(recorded.values())).values[response].shape[1]
+    numbers = range(columns)
+    if columns == 1:  # it is of the second of two classes
+        numbers = range(1, 2)
     samples: dict[str, list[ClassOutputs]] = {}
-    # One column is of the second of two classes.
-    for column, number in enumerate(range(columns) if columns > 1 else [1]):
+    for column, number in enumerate(numbers):
         each = samples[names[number]] = []
         for fold, outputs in recorded.items():
-            truth = outputs.truth[:, column] == 1 if several else outputs.truth[:, 0] == number
+            truth = outputs.truth[:, 0] == number
+            if several:
+                truth = outputs.truth[:, column] == 1
             each.append(ClassOutputs(fold, truth, outputs.values[response][:, column]))
     return samples
 

@@ -111,7 +111,9 @@ class Images(DataPart):
         """Label the axes of the last row's first image, with their first and last index."""
         down, right = self.axes
         last_row, last_column = (self.step * (side - 1) for side in self.images.shape[1:])
-        first, last = (0, last_row) if self.upwards else (last_row, 0)
+        first, last = last_row, 0
+        if self.upwards:
+            first, last = last, first
         small: Any = {"fontsize": drawing.SMALL - 1, "ha": "center", "va": "center"}
         for y, text in ((0.06, first), (high - 0.06, last)):
             ax.text(_LABELS - 0.04, _LABELS + y, str(text), **(small | {"ha": "right"}))
@@ -254,7 +256,9 @@ class MeanImages(DividedDisplay):
                 what, key = f"Mean of the samples of {short(task, 40)}", f"mean-{i}"
             if plane := make_plane(block):
                 means.append(MeanImage(block, plane, mean[columns], what, key=key, table=key))
-        return cls(facts.name, means) if means else None
+        if not means:
+            return None
+        return cls(facts.name, means)
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,7 +123,9 @@ def scale_by_logarithm(ax: Axes, side: Literal["x", "y"], values: FloatArray) ->
 
 def set_ticks(ax: Axes, numbers: Sequence[int]) -> None:
     """Label the first and the last number on the x axis, and others that do not overlap."""
-    places = np.log(numbers) if ax.get_xscale() == "log" else np.array(numbers, dtype=float)
+    places = np.array(numbers, dtype=float)
+    if ax.get_xscale() == "log":
+        places = np.log(places)
     places = (places - places[0]) / (np.ptp(places) or 1.0)
     room = [_DIGIT * (len(str(n)) + 1) for n in numbers]
     kept = [len(numbers) - 1]
@@ -134,6 +136,13 @@ def set_ticks(ax: Axes, numbers: Sequence[int]) -> None:
     ticks = [numbers[i] for i in reversed(kept)]
     ax.set_xticks(ticks, [f"{n}" for n in ticks])
     ax.minorticks_off()
+
+
+def cell(value: float, form: str) -> str:
+    """Return a number as the text of a cell, a dash where it is undefined."""
+    if np.isnan(value):
+        return "\N{EN DASH}"
+    return format(value, form)
 
 
 def write_cells(

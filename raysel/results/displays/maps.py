@@ -168,7 +168,9 @@ def _slices(
         plane[:, top : top + height, left : left + width] = volume[:, i][:, rows[:, None], columns]
     about = ""
     if n < volume.shape[1]:
-        which = "evenly spread" if weights is None else "those with the highest scores"
+        which = "those with the highest scores"
+        if weights is None:
+            which = "evenly spread"
         about = f"{n} of the {volume.shape[1]} slices along {axes[along]} are shown, {which}."
     titles = tuple(
         (left + (width - 1) / 2, top - 0.5, layout.slice_label(along, i))
@@ -258,7 +260,9 @@ class ScoreMap(RankingPanel):
 
     @property
     def _over(self) -> str:
-        return f" over the {self.image}" if self.background is not None else ""
+        if self.background is None:
+            return ""
+        return f" over the {self.image}"
 
     def frame(self) -> pd.DataFrame:
         ranking = self.ranking
@@ -288,7 +292,9 @@ class ScoreMap(RankingPanel):
         empty = ranking.usable_scores == 0
         masked = plane.of_features(empty).filled(True)
         scores = np.ma.masked_where(masked, plane.of_features(ranking.scores))
-        low, high = (scores.min(), scores.max()) if scores.count() else (0, 1)
+        low, high = 0, 1
+        if scores.count():
+            low, high = scores.min(), scores.max()
         colours = _score_colours(clear=self.background is not None)
         image = plane.draw(ax, scores, colours, norm=Normalize(low, high))
         if ranking.constant.any():

@@ -88,8 +88,9 @@ class Predictions(StudyDisplay):
     def _axis(self, kind: str) -> str:
         if len(self.names) > 1:
             return f"{kind}, in standard deviations"
-        name = "value" if self.names == _UNNAMED else short(self.names[0], 24)
-        return f"{kind} {name}"
+        if self.names == _UNNAMED:
+            return f"{kind} value"
+        return f"{kind} {short(self.names[0], 24)}"
 
     def _scatter(self, ax: Axes, x: FloatArray, y: FloatArray) -> None:
         for i, name in enumerate(self.names):

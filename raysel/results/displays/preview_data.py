@@ -54,9 +54,11 @@ class DataPreview(DividedDisplay):
             return None
         parts: list[Images | Ranges] = []
         for i, part in enumerate(read_preview_parts(facts.records.directory.preview_parts)):
-            table = f"{part.table}-{i}" if part.table else ""
+            table = part.table and f"{part.table}-{i}"
             parts.append(replace(part, key=f"closer{i}", table=table))
-        return cls(facts.name, parts) if parts else None
+        if not parts:
+            return None
+        return cls(facts.name, parts)
 
     @property
     def caption(self) -> str:
@@ -172,8 +174,8 @@ def _make_parts(
     share: int = 1,
 ) -> Iterator[Images | Ranges]:
     """Yield parts of samples of one shape; ``share`` is the number of tasks in the figure."""
-    whose, in_space = f"{task}: " if task else "", layout.affine is not None
-    views = _views(layout) if len(layout.shape) > 1 else []
+    whose, in_space = task and f"{task}: ", layout.affine is not None
+    views = _views(layout)
     if not views and names:
         yield _columns(X, members, names, whose, share)
     if not views:
@@ -208,8 +210,12 @@ def _describe_reading(layout: Layout, order: str | None) -> str:
     """What the sides of a sample are, and in which order its cells were read."""
     if layout.affine is not None:  # files of volumes say where each cell is
         return "(volume)"
-    sides = "rows x columns" if len(layout.shape) == 2 else f"order {len(layout.shape)}"
-    return f"({sides}), read in {order} order" if order else f"({sides})"
+    sides = f"order {len(layout.shape)}"
+    if len(layout.shape) == 2:
+        sides = "rows x columns"
+    if not order:
+        return f"({sides})"
+    return f"({sides}), read in {order} order"
 
 
 def _samples(
@@ -225,7 +231,9 @@ def _samples(
     if len(means) + len(singles) <= _MOST_SAMPLES:
         both = [*((f"mean of {name}", mean) for name, mean in means), *singles]
         return [("mean of each class, and single samples, numbered from 0 (class)", both)]
-    cut = f", {n_classes} of {len(members)} shown" if n_classes < len(members) else ""
+    cut = ""
+    if n_classes < len(members):
+        cut = f", {n_classes} of {len(members)} shown"
     return [
         (f"mean of each class{cut}", means),
         ("single samples, numbered from 0 (class)", singles),
@@ -242,11 +250,14 @@ class _View(NamedTuple):
 
 def _views(layout: Layout) -> list[_View]:
     """Ways to look at an array: the image itself, its channels, or middle slices along the axes."""
-    shape, axes, every = layout.shape, layout.axes(), slice(None)
-    labels, sides = layout.axis_labels(), (axes[0], axes[1])
+    shape, every = layout.shape, slice(None)
+    if len(shape) < 2 or (len(shape) == 2 and min(shape) < 2):
+        return []
+    axes, labels = layout.axes(), layout.axis_labels()
+    sides = (axes[0], axes[1])
     is_image = layout.affine is None and min(shape[:2]) > 1
     if len(shape) == 2:
-        return [_View((every, every), sides, "")] if min(shape) > 1 else []
+        return [_View((every, every), sides, "")]
     if len(shape) == 3 and is_image and shape[2] <= _MOST_CHANNELS:
         channels = range(shape[2])
         return [_View((every, every, i), sides, f"; channel {axes[2]} = {i}") for i in channels]
@@ -270,10 +281,13 @@ def _columns(
 ) -> Ranges:
     drawn = list(names)[: max(10, _MOST_COLUMNS // share)]
     n, values = len(drawn), X[:, drawn]
-    classes = list(members) if len(members) <= _MOST_CLASSES else []
+    classes = list(members)
+    if len(members) > _MOST_CLASSES:
+        classes = []
     means = [values[members[name]].mean(axis=0) for name in classes]
-    shown = f"the first {n} of {len(names)} columns" if n < len(names) else f"all {n} columns"
-    rest = ""
+    shown, rest = f"all {n} columns", ""
+    if n < len(names):
+        shown = f"the first {n} of {len(names)} columns"
     if len(names) < X.shape[1]:
         shown, rest = f"{shown} of numbers", "; columns of text are not drawn"
     ends = "from smallest to largest value"

@@ -101,7 +101,9 @@ class Profile(StudyDisplay):
 
     def frame(self) -> pd.DataFrame:
         n = len(self.coefficients)
-        heads = list(self.classes) if len(self.classes) == n else ["coefficient"] * n
+        heads = list(self.classes)
+        if len(heads) != n:
+            heads = ["coefficient"] * n
         return labelled_table("feature", self.features, self.coefficients.T, heads)
 
     def draw(self, ax: Axes) -> None:

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from raysel.base.registry import registered_method
 from raysel.core.arrays import FloatArray
-from raysel.core.printing import short
+from raysel.core.printing import listed, short
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results import texts
@@ -91,8 +91,7 @@ class RankingFigure(StudyDisplay):
     @property
     def caption(self) -> str:
         ranking = self.ranking
-        least, most = ranking.fold_n_scored.min(), ranking.fold_n_scored.max()
-        folds = f"{least}" if least == most else f"{least} to {most}"
+        folds = texts.number_range(ranking.fold_n_scored.tolist(), " to ")
         chosen = ""
         if ranking.chosen_by:
             chosen = f"; the top {ranking.n_selected} are {ranking.chosen_by}"
@@ -123,10 +122,9 @@ class RankingFigure(StudyDisplay):
         if len(tasks) <= _MOST_TASKS:
             return self.limits
         names = [short(name, 24) for name in tasks[_MOST_TASKS:]]
-        others = f" and {len(names) - 8} others" if len(names) > 8 else ""
         left_out = (
             f"{_MOST_TASKS} of {len(tasks)} tasks are shown; ranking.csv has all. Left out: "
-            f"{', '.join(names[:8])}{others}."
+            f"{listed(names, 8, ' and {n_more} others')}."
         )
         return [*self.limits, left_out]
 
@@ -136,7 +134,7 @@ class RankingFigure(StudyDisplay):
         panels: list[Display] = []
         blocks = list(self.layout.blocks().items())
         for i, (task, (columns, block)) in enumerate(blocks[:_MOST_TASKS]):
-            panels += self._make_panels(task, columns, block, f"-{i}" if task else "")
+            panels += self._make_panels(task, columns, block, task and f"-{i}")
         if self.layout.is_multimodal:
             panels += [PartScores(self.ranking), PartCounts(self.ranking)]
         return panels
@@ -147,7 +145,9 @@ class RankingFigure(StudyDisplay):
         ranking = self.ranking
         if task:
             ranking = self._restrict_to(task, columns)
-        largest = _LARGEST if len(self.layout.blocks()) <= _FEW_TASKS else _SMALL
+        largest = _LARGEST
+        if len(self.layout.blocks()) > _FEW_TASKS:
+            largest = _SMALL
         if plane := make_plane(block, ranking.usable_scores, largest):
             image = self.background
             if image is not None and task:
@@ -176,8 +176,9 @@ class RankingFigure(StudyDisplay):
     @property
     def _first(self) -> Display:
         """Panel that is drawn on single axes."""
-        first = ScoreBars(self.ranking) if self.layout.is_multitask else self.panels[0]
-        return first.for_report()
+        if self.layout.is_multitask:
+            return ScoreBars(self.ranking).for_report()
+        return self.panels[0].for_report()
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
@@ -190,8 +191,9 @@ class RankingFigure(StudyDisplay):
     def draw(self, ax: Axes) -> None:
         self._first.draw(ax)
         ranking = self.ranking
-        chosen = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
-        top = f"top {ranking.n_selected} of {ranking.n_candidates}{chosen}"
+        top = f"top {ranking.n_selected} of {ranking.n_candidates}"
+        if ranking.chosen_by:
+            top += f" ({ranking.chosen_by})"
         ax.set_title(f"{top}\n{self._stability[0]}")
 
 

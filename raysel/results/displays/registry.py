@@ -44,7 +44,7 @@ DISPLAYS: tuple[type[StudyDisplay], ...] = (
 )
 
 
-def displays_of(facts: Facts, section: str) -> Iterator[Display]:
+def find_displays(facts: Facts, section: str) -> Iterator[Display]:
     """Yield the figures that a section of the report shows, a divided one panel by panel."""
     for kind in DISPLAYS:
         if kind.section != section:
@@ -57,7 +57,7 @@ def displays_of(facts: Facts, section: str) -> Iterator[Display]:
                 yield panel.for_report()
 
 
-def display_of(facts: Facts, key: str, ranking: FeatureRanking | None = None) -> Display:
+def find_display(facts: Facts, key: str, ranking: FeatureRanking | None = None) -> Display:
     """Return one figure of a study by its key."""
     kinds = [kind for kind in DISPLAYS if kind.key == key]
     for kind in kinds:
@@ -77,9 +77,11 @@ def write_displays(
     """Write the exported figures of a study, or that of a ranking only, as files of each kind."""
     if not kinds:
         return []
-    exported = [display for display in DISPLAYS if display.exported]
+    shown_kinds = [display for display in DISPLAYS if display.exported]
+    if only_ranking:
+        shown_kinds = [RankingFigure]
     written: list[Path] = []
-    for display in [RankingFigure] if only_ranking else exported:
+    for display in shown_kinds:
         if shown := display.from_facts(facts, ranking):
             figure = shown.headed_figure()
             written += [write_figure(figure, folder / f"{display.key}.{kind}") for kind in kinds]

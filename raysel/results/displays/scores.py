@@ -89,7 +89,9 @@ class ScoreCurve(StudyDisplay):
     @property
     def caption(self) -> str:
         n_folds = len(self.test.values)
-        folds = f"{n_folds} outer folds" if n_folds > 1 else "one outer fold"
+        folds = "one outer fold"
+        if n_folds > 1:
+            folds = f"{n_folds} outer folds"
         score = mean_and_sd(self.test.mean, self.test.sd)
         shown = (
             f"{texts.capitalized(self.metric)} of the outer folds' winners with their N best"
@@ -149,8 +151,8 @@ class ScoreCurve(StudyDisplay):
         """Draw references as lines named at their ends; return those too far below for that."""
         own = np.array([*self.curve["test_mean"], *self.curve["inner_mean"]], dtype=np.float64)
         levels = own[np.isfinite(own)]
-        span = float(np.ptp(levels)) if levels.size else 0.0
-        lowest = levels.min(initial=np.inf) - _FLATTENS * max(span, 0.02)
+        lowest, highest = levels.min(initial=np.inf), levels.max(initial=-np.inf)
+        lowest -= _FLATTENS * max(highest - lowest, 0.02)
         below: list[str] = []
         ends: list[tuple[str, float, str]] = []
         for name, means in self.references.items():
@@ -221,11 +223,10 @@ class ScoreRows(StudyDisplay):
 
     @property
     def caption(self) -> str:
-        tasks = "; test is the mean of the tasks" if self.has_tasks else ""
-        return (
-            f"{texts.capitalized(self.metric)} of the outer folds' winners{tasks}: mean (bar), SD"
-            " (line) and each outer fold (circle)."
-        )
+        whose = f"{texts.capitalized(self.metric)} of the outer folds' winners"
+        if self.has_tasks:
+            whose += "; test is the mean of the tasks"
+        return f"{whose}: mean (bar), SD (line) and each outer fold (circle)."
 
     def frame(self) -> pd.DataFrame:
         values = [row.values for row in self.rows.values()]

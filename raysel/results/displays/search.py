@@ -74,7 +74,9 @@ class SearchSurface(StudyDisplay):
         ):
             tried = _tried(facts, by_fold=True)
         surface = cls(facts.name, drawing.readable(facts.metric), tried)
-        return surface if surface.shown and any(one.score is not None for one in tried) else None
+        if not surface.shown or all(one.score is None for one in tried):
+            return None
+        return surface
 
     @property
     def what(self) -> str:  # type: ignore[override]
@@ -308,14 +310,14 @@ def _tried(facts: Facts, *, by_fold: bool) -> list[TriedConfiguration]:
         key = (record.fold if by_fold else "", json.dumps(record.params, sort_keys=True))
         by_params.setdefault(key, []).append(record)
     wins = [refit.trial for refit in facts.outer]
-    model = facts.records.final.trial if facts.records.has_final else None
+    model = facts.final.trial if facts.final else None
     tried = []
     for (fold, _), records in by_params.items():
-        scores = _scores(records, facts.study.choose_n)
+        known = FoldValues.of(_scores(records, facts.study.choose_n)).known
         tried.append(
             TriedConfiguration(
                 records[0].params,
-                FoldValues.of(scores).mean if scores else None,
+                known.mean if known else None,
                 n_winners=sum(wins.count(record.id) for record in records),
                 is_model=any(record.id == model for record in records),
                 stopped=all(record.status == "stopped" for record in records),
@@ -331,8 +333,8 @@ def _scores(records: Sequence[TrialRecord], choose_n: ChooseN) -> list[float]:
     final: list[float | None] = []
     for record in records:
         for name, trace in record.folds.items():
-            fold = final if name == FINAL else outer
-            fold.append(trace.score(choose_n))
+            scores = final if name == FINAL else outer
+            scores.append(trace.score(choose_n))
     return [score for score in outer or final if score is not None]
 
 
