@@ -16,7 +16,7 @@ from raysel.evaluation.scoring_estimators import ALPHAS, LINEAR_SVM, NATIVE, RID
 from raysel.numerics.inference import TTestResult
 from raysel.results import stability
 from raysel.results.records import StudyRecords
-from raysel.results.scores import Reference, are_draws
+from raysel.results.scores import RANKED_BY, Reference, are_draws
 from raysel.tracking.records import SearchRecord
 
 #: Number of outer folds below which a difference that is not told from 0 is remarked on as that of
@@ -27,7 +27,7 @@ _METHOD: Final = "the method"
 #: Relative difference of two objectives from which on they differ in what is printed.
 _APART: Final = 5e-4
 #: Names of references in a sentence.
-_WHOSE: Final = {"f_test": "the F-test", "variance": "the largest variance"}
+_WHOSE: Final = {name: f"the {words}" for name, words in RANKED_BY.items()}
 #: How a model can be had that a file cannot hold.
 STORAGE_REMEDY: Final = (
     "use run_study's result in its process, or let fitted attributes be arrays, numbers, text and "

@@ -34,6 +34,8 @@ _FIXED_CHANCE: Final = (
     *("roc_auc", "roc_auc_ovr", "roc_auc_ovo", "roc_auc_ovr_weighted", "roc_auc_ovo_weighted"),
     *("average_precision", "mean_average_precision"),
 )
+#: Words for the references that rank the features by each alone.
+RANKED_BY: Final = {"f_test": "F-test", "variance": "largest variance"}
 #: References that have one score for all numbers of features.
 _WITHOUT_NUMBER: Final = ("all features", CONFOUNDS, "chance")
 

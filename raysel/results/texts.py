@@ -21,7 +21,7 @@ from raysel.numerics.metrics import has_positive_class, is_of_quantities
 from raysel.results.agreement import GIVEN, Agreement
 from raysel.results.facts import Facts
 from raysel.results.planted import PlantedGenes
-from raysel.results.scores import FoldValues, Reference
+from raysel.results.scores import RANKED_BY, FoldValues, Reference
 from raysel.results.tables import NONE, TextTable
 
 _ABBREVIATIONS = re.compile(r"\b(auc|f1|mae|mse|r2|rmse|roc)\b")
@@ -46,8 +46,7 @@ _PERMUTED = "The permutation test (how often a score as high is reached where la
 #: What is said of the score of a reference, and of the method beside it.
 _WITH = {
     "all features": "Without selection",
-    "f_test": "With the F-test",
-    "variance": "With the largest variance",
+    **{name: f"With the {words}" for name, words in RANKED_BY.items()},
     CONFOUNDS: "By the confounds alone",
     "chance": "By chance",
 }
@@ -349,7 +348,7 @@ def reference_name(facts: Facts, name: str) -> str:
         return f"chance ({guess})" if guess else "chance"
     if name == CONFOUNDS:
         return f"{name} ({listed(confounds_of(facts.study.config['dataset']), 3)})"
-    return {"variance": "largest variance", "f_test": "F-test"}.get(name, name)
+    return RANKED_BY.get(name, name)
 
 
 def confounds_of(section: Mapping[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from raysel.results.comparison.result import ComparisonResult
 from raysel.results.displays import drawing
 from raysel.results.displays.display import Display
 from raysel.results.scores import FoldValues
+from raysel.results.texts import spaced
 
 # Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell
 # them apart in grey.
@@ -101,7 +102,7 @@ class ComparisonFigure(Display):
         of_curves = {bool(row.chosen) for row in rows.values() if len(row.by_n) > 1}
         return cls(
             comparison.name,
-            metric=drawing.readable(comparison.metric),
+            metric=spaced(comparison.metric),
             members=members,
             reference=comparison.reference,
             runs=runs,

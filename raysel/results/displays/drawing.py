@@ -17,7 +17,6 @@ from scipy.optimize import isotonic_regression
 
 from raysel.core.arrays import BoolArray, FloatArray
 from raysel.core.printing import short
-from raysel.results.texts import spaced
 
 OUTLINE = "#d95f02"  # distinct from all blues, also with colour blindness
 BLUE = "#08519c"
@@ -100,11 +99,6 @@ def add_fold_bar(ax: Axes, mappable: ScalarMappable, n_folds: int, height: float
     bar.ax.minorticks_off()
     bar.ax.yaxis.set_major_formatter("{x:.0f}")
     return bar
-
-
-def readable(name: str) -> str:
-    """Return the name of a metric or reference as figures show it: ``f_test`` as ``F-test``."""
-    return {"f_test": "F-test"}.get(name, spaced(name))
 
 
 def scale_numbers(ax: Axes, numbers: Sequence[int]) -> None:

@@ -19,7 +19,7 @@ from raysel.results import texts
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay, labelled_table
 from raysel.results.facts import Facts
-from raysel.results.scores import FoldValues
+from raysel.results.scores import RANKED_BY, FoldValues
 
 #: Colour, dashes and marker of the known references; others take those of the last.
 _REFERENCES: dict[str, tuple[str, tuple[float, ...], str]] = {
@@ -70,7 +70,7 @@ class ScoreCurve(StudyDisplay):
             chosen = [refit.n_features for refit in facts.outer if refit.n_features is not None]
         return cls(
             facts.name,
-            metric=drawing.readable(facts.metric),
+            metric=texts.spaced(facts.metric),
             curve=facts.curve,
             test=facts.test,
             references={name: one.curve for name, one in facts.references.items()},
@@ -156,6 +156,7 @@ class ScoreCurve(StudyDisplay):
         below: list[str] = []
         ends: list[tuple[str, float, str]] = []
         for name, means in self.references.items():
+            words = short(RANKED_BY.get(name, name), 24)
             places, level = x, np.array(means, dtype=np.float64)
             if len(level) == 1:
                 places, level = x[[0, -1]], np.repeat(level, 2)
@@ -164,12 +165,12 @@ class ScoreCurve(StudyDisplay):
             if not len(level):
                 continue
             if level.max() < lowest:
-                below.append(f"{short(drawing.readable(name), 24)} {level.mean():.3f}")
+                below.append(f"{words} {mean_and_sd(float(level.mean()))}")
                 continue
             colour, dashes, marker = _REFERENCES.get(name, _OTHER)
             look: Any = {"color": colour, "linestyle": (0, dashes), "marker": marker}
             ax.plot(places, level, markersize=4.5, linewidth=1.4, **look)
-            ends.append((drawing.readable(name), float(level[-1]), colour))
+            ends.append((words, float(level[-1]), colour))
         low, high = ax.get_ylim()
         ax.set_ylim(low, high)
         wanted = np.array([(y - low) / (high - low) for _, y, _ in ends])
@@ -177,7 +178,7 @@ class ScoreCurve(StudyDisplay):
         settings["parse_math"] = False
         spread = drawing.spread_out(wanted, 0.06, 1.0)
         for (label, _, colour), place in zip(ends, spread, strict=True):
-            ax.annotate(short(label, 24), (1.0, place), (6, 0), color=colour, **settings)
+            ax.annotate(label, (1.0, place), (6, 0), color=colour, **settings)
         return below
 
 
@@ -206,7 +207,7 @@ class ScoreRows(StudyDisplay):
             rows[texts.reference_name(facts, name)] = reference.values
         return cls(
             facts.name,
-            metric=drawing.readable(facts.metric),
+            metric=texts.spaced(facts.metric),
             rows=rows,
             fold_names=[refit.fold for refit in facts.outer],
             has_tasks=bool(facts.by_task),

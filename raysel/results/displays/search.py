@@ -18,13 +18,14 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
-from raysel.core.printing import listed, short
+from raysel.core.printing import listed, mean_and_sd, short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import FINAL, ChooseN, TrialRecord
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
 from raysel.results.facts import Facts
 from raysel.results.scores import FoldValues
+from raysel.results.texts import spaced
 
 _GROUPS = 5  # groups of the values of a parameter of many values
 _MOST_LABELS = 16
@@ -73,7 +74,7 @@ class SearchSurface(StudyDisplay):
             record.fold for record in facts.records.trials
         ):
             tried = _tried(facts, by_fold=True)
-        surface = cls(facts.name, drawing.readable(facts.metric), tried)
+        surface = cls(facts.name, spaced(facts.metric), tried)
         if not surface.shown or all(one.score is None for one in tried):
             return None
         return surface
@@ -114,7 +115,7 @@ class SearchSurface(StudyDisplay):
     @property
     def _is_grid(self) -> bool:
         """Whether configurations fill most cells of the grid of two parameters' values."""
-        values = [values_of(self.tried, name) for name in self.shown]
+        values = [distinct_values(self.tried, name) for name in self.shown]
         n_cells = np.prod([len(distinct) for distinct, _ in values])
         n_filled = len(set(zip(*(at.tolist() for _, at in values), strict=True)))
         return len(self.shown) == 2 and bool(n_filled >= _FULL * n_cells)
@@ -123,7 +124,7 @@ class SearchSurface(StudyDisplay):
     def size(self) -> tuple[float, float]:  # type: ignore[override]
         if not self._is_grid:
             return drawing.WIDTH, 3.4
-        rows, _ = values_of(self.tried, self.shown[-1])
+        rows, _ = distinct_values(self.tried, self.shown[-1])
         return _GRID_WIDTH, float(np.clip(0.36 * len(rows) + 1.2, 2.4, 6.0))
 
     @property
@@ -215,7 +216,7 @@ class SearchSurface(StudyDisplay):
 
     def _places(self, ax: Axes, name: str, side: Literal["x", "y"]) -> FloatArray:
         """Set up the axis of a parameter, and return the place of each configuration on it."""
-        distinct, at = values_of(self.tried, name)
+        distinct, at = distinct_values(self.tried, name)
         axis, longest = (ax.xaxis, 50) if side == "x" else (ax.yaxis, 34)
         axis.set_label_text(short(name, longest), parse_math=False)
         if not all(map(is_number, distinct)):
@@ -231,7 +232,7 @@ class SearchSurface(StudyDisplay):
 
     def _draw_grid(self, ax: Axes) -> None:
         """Draw the best score in each cell of the grid of two parameters as a heat map."""
-        (columns, x), (rows, y) = (values_of(self.tried, name) for name in self.shown)
+        (columns, x), (rows, y) = (distinct_values(self.tried, name) for name in self.shown)
         cells: dict[tuple[int, int], list[TriedConfiguration]] = {}
         for row, column, one in zip(y.tolist(), x.tolist(), self.tried, strict=True):
             cells.setdefault((row, column), []).append(one)
@@ -273,7 +274,7 @@ def _write_scores(
     ax: Axes, best: FloatArray, won: Mapping[tuple[int, int], int], dark: BoolArray
 ) -> None:
     """Write the best score into each cell, and how many outer folds it wins."""
-    texts = {place: f"{best[place]:.3f}" for place in won if not np.isnan(best[place])}
+    texts = {place: mean_and_sd(best[place]) for place in won if not np.isnan(best[place])}
     for place in texts:
         if won[place]:
             texts[place] += f"\n{won[place]} won"
@@ -362,7 +363,7 @@ def shown_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
 def varying_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
     """Return the names of the parameters that have several values."""
     names = dict.fromkeys(chain.from_iterable(one.params for one in tried))
-    return [name for name in names if len(values_of(tried, name)[0]) > 1]
+    return [name for name in names if len(distinct_values(tried, name)[0]) > 1]
 
 
 def is_number(value: Any) -> bool:
@@ -370,7 +371,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
-def values_of(tried: Sequence[TriedConfiguration], name: str) -> tuple[list[Any], IntArray]:
+def distinct_values(tried: Sequence[TriedConfiguration], name: str) -> tuple[list[Any], IntArray]:
     """Return the distinct values of a parameter, increasing numbers first, and each one's place."""
     given = [one.params.get(name) for one in tried]
     distinct = list({repr(value): value for value in given}.values())
@@ -382,7 +383,7 @@ def values_of(tried: Sequence[TriedConfiguration], name: str) -> tuple[list[Any]
 
 def _groups(tried: Sequence[TriedConfiguration], name: str) -> IntArray:
     """Group of each configuration by the value of a parameter."""
-    distinct, at = values_of(tried, name)
+    distinct, at = distinct_values(tried, name)
     if len(distinct) <= _GROUPS or not all(map(is_number, distinct)):
         return at
     numbers = np.array(distinct, dtype=float)[at]
