@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 import warnings
 from abc import ABC, abstractmethod
@@ -53,6 +54,9 @@ _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Creator": "raysel", "Date": None},
     "pdf": {"Creator": "raysel", "CreationDate": None},
 }
+
+#: Ids of clipping areas in SVG, where they are defined and where they are used.
+_CLIP_ID = re.compile(rb'(?<=id=")p[0-9a-f]{10}(?=")|(?<=url\(#)p[0-9a-f]{10}(?=\))')
 
 
 class Cell(NamedTuple):
@@ -198,7 +202,7 @@ class RankingPanel(Display):
         return f"{short(self.task, 24)}: {self.what}" if self.task else self.what
 
     @property
-    def _of(self) -> str:
+    def _whose(self) -> str:
         return f" of {short(self.task, 40)}" if self.task else ""
 
 
@@ -299,7 +303,20 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
         warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from font")
         lay_out(figure)
         figure.savefig(image, format=kind, dpi=_DPI, metadata=_METADATA[kind])
-    return write_result(path, image.getvalue())
+    content = image.getvalue()
+    if kind == "svg":
+        content = _number_clips(content)
+    return write_result(path, content)
+
+
+def _number_clips(svg: bytes) -> bytes:
+    """Name the clipping areas of an SVG by their order.
+
+    matplotlib names them by all bits of their places, and of several panels the layout gives the
+    last ones differently in each process.
+    """
+    names: dict[bytes, bytes] = {}
+    return _CLIP_ID.sub(lambda found: names.setdefault(found[0], b"clip%d" % len(names)), svg)
 
 
 def lay_out(figure: Figure) -> None:

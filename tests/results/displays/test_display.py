@@ -57,6 +57,17 @@ def test_the_same_figure_has_the_same_bytes_and_its_text_is_text(tmp_path):
     assert "study: confusion of the classes" in words
 
 
+def test_places_that_differ_by_a_rounding_error_give_the_same_svg(tmp_path):
+    for name, left in (("one", 0.1), ("two", np.nextafter(0.1, 1))):
+        figure = Figure()
+        figure.add_axes((left, 0.1, 0.8, 0.8)).barh([0, 1], [1, 2])
+        write_figure(figure, tmp_path / f"{name}.svg")
+    drawn = (tmp_path / "one.svg").read_text()
+    assert drawn == (tmp_path / "two.svg").read_text()
+    (clip,) = ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}clipPath")
+    assert f"url(#{clip.attrib['id']})" in drawn
+
+
 def test_a_long_title_is_whole_on_several_lines_above_the_caption():
     shown = Confusion(
         "breast-cancer-wisconsin-linear_svm", np.array([[9, 1], [2, 8]]), ["one", "two"], 3
