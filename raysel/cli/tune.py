@@ -158,7 +158,7 @@ def _show_preview(study: Study, folder: str | None, out: Console) -> None:
         raise DirectoryError(
             f"{folder} cannot be created: {error.strerror}; choose another directory."
         ) from error
-    display = DataPreview.of_data(study.dataset, study.config.to_dict()["dataset"])
+    display = DataPreview.from_data(study.dataset, study.config.to_dict()["dataset"])
     path = write_figure(display.headed_figure(), Path(folder, "preview.png"))
     out.print(f"{'picture':<14}{shown_place(path)}")
 

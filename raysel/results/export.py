@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -39,24 +40,19 @@ def export_result(
     """Write the result of a study into a folder."""
     folder = Path(folder)
     check_formats(formats)
-    described = manifest(result, top, by)
-    ranking = None
+    described, ranking = manifest(result, top, by), None
     if by != FINAL or result.recorded.is_ranked:
         ranking = result.ranking(top, by)
+    write = partial(
+        _write_files, result, by=by, ranking=ranking, formats=formats, described=described
+    )
     try:
         if replace:
             folder.mkdir(parents=True, exist_ok=True)
-            return _write_files(
-                result, folder, by, ranking, formats, described, all_pictures=by == FINAL
-            )
+            return write(folder, all_pictures=by == FINAL)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
-            return _move_new(
-                _write_files(
-                    result, Path(scratch), by, ranking, formats, described, all_pictures=False
-                ),
-                folder,
-            )
+            return _move_new(write(Path(scratch), all_pictures=False), folder)
     except OSError as error:
         raise StudyError(f"the result cannot be written to {folder}: {error.strerror}.") from error
 
@@ -64,11 +60,11 @@ def export_result(
 def _write_files(
     result: StudyResult,
     folder: Path,
+    *,
     by: str,
     ranking: FeatureRanking | None,
     formats: Sequence[str],
     described: Mapping[str, Any],
-    *,
     all_pictures: bool,
 ) -> list[Path]:
     recorded = result.recorded

@@ -327,9 +327,9 @@ class Facts:
     @cached_property
     def limitations(self) -> Sequence[Remark]:
         """The other remarks."""
-        return self.limitations_of_top(choose_top(self.records, self.given_top, self.by).n)
+        return self.find_limitations(choose_top(self.records, self.given_top, self.by).n)
 
-    def limitations_of_top(self, top: int | None) -> Sequence[Remark]:
+    def find_limitations(self, top: int | None) -> Sequence[Remark]:
         """Return the other remarks if this many features count as selected."""
         return list(limitations(self.records, top))
 

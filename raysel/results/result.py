@@ -408,7 +408,7 @@ class StudyResult:
             If the study has not finished.
         """
         self.recorded.check_top(top)
-        return format_remarks([*self.facts.actions, *self.facts.limitations_of_top(top)])
+        return format_remarks([*self.facts.actions, *self.facts.find_limitations(top)])
 
     # --- tables -----------------------------------------------------------------------------
 

@@ -272,7 +272,7 @@ def test_a_picture_of_the_data_draws_no_confound():
     table = frame.assign(**{f"c{i}": column for i, column in enumerate(X.reshape(N, -1).T)})
     table.to_csv("table.csv", index=False)
     data = load_dataset("table.csv", label="diagnosis", confounds=AGE_AND_SITE, unprepared=True)
-    preview = DataPreview.of_data(data, {})
+    preview = DataPreview.from_data(data, {})
     assert f"x {SIDE**2} features" in preview.caption
     (part,) = preview_parts(data)
     assert sorted(part.names) == sorted(f"c{i}" for i in range(SIDE**2))

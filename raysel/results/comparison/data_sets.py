@@ -14,6 +14,7 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError
+from raysel.core.printing import mean_and_sd
 from raysel.numerics.inference import RankComparison, compare_over_data_sets
 from raysel.results.comparison.export import write_files
 from raysel.results.comparison.result import ComparisonResult
@@ -65,7 +66,12 @@ class JoinedComparison:
         )
         cautions = (*_unlike_methods(named, shared), *_shared_files(named))
         return cls(
-            names, tuple(one.metric for one in comparisons), shared, left_out, scores, cautions
+            names=names,
+            metrics=tuple(one.metric for one in comparisons),
+            labels=shared,
+            left_out=left_out,
+            scores=scores,
+            cautions=cautions,
         )
 
     @cached_property
@@ -100,7 +106,7 @@ class JoinedComparison:
             [
                 self.labels[j],
                 f"{self.ranking.mean_ranks[j]:.2f}",
-                *[f"{score:.3f}" for score in self.scores[:, j]],
+                *map(mean_and_sd, self.scores[:, j]),
             ]
             for j in order
         ]
@@ -176,7 +182,12 @@ class JoinedComparison:
             "left_out": self.left_out,
         }
         return write_files(
-            Path(folder), "ranks", {"ranks": self.table()}, self.markdown(), figure, described
+            Path(folder),
+            "ranks",
+            tables={"ranks": self.table()},
+            text=self.markdown(),
+            figure=figure,
+            described=described,
         )
 
     def _test(self) -> str:

@@ -43,12 +43,20 @@ def export_comparison(comparison: ComparisonResult, folder: str | Path) -> list[
         figure = ComparisonFigure.from_comparison(comparison)
     tables = {"comparison": score_table(comparison), "tests": pair_table(comparison)}
     text = comparison_text(comparison).markdown()
-    return write_files(Path(folder), "comparison", tables, text, figure, manifest(comparison))
+    return write_files(
+        Path(folder),
+        "comparison",
+        tables=tables,
+        text=text,
+        figure=figure,
+        described=manifest(comparison),
+    )
 
 
 def write_files(
     folder: Path,
     name: str,
+    *,
     tables: Mapping[str, pd.DataFrame],
     text: str,
     figure: Display | None,

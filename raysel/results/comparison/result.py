@@ -116,7 +116,13 @@ class ComparisonResult:
             if failure:
                 comparable[member.label] = replace(member, result=None, failure=failure)
         in_order = tuple(comparable[entry.label] for entry in record.members)
-        return cls(path, record.name, record.reference, in_order, folds)
+        return cls(
+            path=path,
+            name=record.name,
+            reference=record.reference,
+            members=in_order,
+            folds=folds,
+        )
 
     @property
     def finished(self) -> list[Member]:

@@ -58,7 +58,7 @@ class ScoreBars(RankingPanel):
     def caption(self) -> str:
         ranking = self.ranking
         return (
-            f"Scores of the {len(self._shown)} best features{self._of} in {ranking.source}; the"
+            f"Scores of the {len(self._shown)} best features{self._whose} in {ranking.source}; the"
             f" colour is the number of the {ranking.n_folds} outer folds that select a feature"
             f" among their best {ranking.n_selected}."
         )
@@ -106,7 +106,7 @@ class FoldRankBars(ScoreBars):
     def caption(self) -> str:
         n, ranking = len(self._shown), self.ranking
         return (
-            f"Ranks of the {n} best features{self._of} in the winners of the {ranking.n_folds}"
+            f"Ranks of the {n} best features{self._whose} in the winners of the {ranking.n_folds}"
             f" outer folds, with median and range; the line is behind rank {ranking.n_selected},"
             " the last that counts."
         )

@@ -51,7 +51,13 @@ class Confusion(StudyDisplay):
         note = ""
         if facts.chosen_n and not facts.has_chosen_n:
             note = _CHOSEN
-        return cls(facts.name, counts, _names(facts, len(counts)), len(facts.outer), note)
+        return cls(
+            facts.name,
+            counts=counts,
+            classes=_names(facts, len(counts)),
+            n_folds=len(facts.outer),
+            note=note,
+        )
 
     @property
     def caption(self) -> str:

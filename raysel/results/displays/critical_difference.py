@@ -84,8 +84,8 @@ class RankDiagram(Display):
             if (last - first) / (k - 1) > 0.2 or rank % 2:
                 look: Any = {"fontsize": _SMALL, "ha": "center", "va": "bottom"}
                 ax.text(place(rank), _TOP - 0.09, str(rank), **look)
-        end = place(1 + self.critical_difference)
-        _draw_critical_difference(ax, place(1), end, _TOP - 0.38, self.critical_difference)
+        ends = place(1), place(1 + self.critical_difference)
+        _draw_critical_difference(ax, ends, _TOP - 0.38, self.critical_difference)
         for i, group in enumerate(self.groups):
             y, ends = _TOP + 0.13 + _BAR * i, ranks[list(group)]
             bar = [place(ends.min()) - 0.05, place(ends.max()) + 0.05]
@@ -136,8 +136,9 @@ def _axis(
     return float(longest.x[0]), float(longest.x[1])
 
 
-def _draw_critical_difference(ax: Axes, start: float, end: float, y: float, value: float) -> None:
+def _draw_critical_difference(ax: Axes, ends: tuple[float, float], y: float, value: float) -> None:
     """Draw a bar as long as the critical difference; write it only if it would leave the figure."""
+    start, end = ends
     text = f"critical difference {value:.2f}"
     if end > _WIDTH - 0.1:
         ax.text(start, y, f"{text}: longer than the axis", fontsize=_SMALL, va="center")

@@ -225,7 +225,7 @@ class MeanImage(Display):
         return pd.DataFrame({**self.layout.coordinates(), "mean": self.mean})
 
     def draw(self, ax: Axes) -> None:
-        values = self.plane.of_cells(self.layout.arranged(self.mean, outside=np.nan))
+        values = self.plane.place_cells(self.layout.arranged(self.mean, outside=np.nan))
         self.plane.label(ax)
         drawing.add_colour_bar(ax, self.plane.draw(ax, values, "gray"), "mean value")
 

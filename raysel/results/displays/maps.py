@@ -77,11 +77,11 @@ class Plane:
         """Mask of the places that hold a feature."""
         return self.features >= 0
 
-    def of_features(self, values: ArrayLike) -> Any:
+    def place_features(self, values: ArrayLike) -> Any:
         """Return values of the features in the plane."""
         return np.ma.array(np.asarray(values)[self.features], mask=~self.inside)
 
-    def of_cells(self, values: ArrayLike) -> Any:
+    def place_cells(self, values: ArrayLike) -> Any:
         """Return values of the cells of a sample's array in the plane."""
         image = np.ravel(values)[self.cells]
         return np.ma.array(image, mask=(self.cells < 0) | np.isnan(image))
@@ -242,7 +242,7 @@ class ScoreMap(RankingPanel):
     @property
     def caption(self) -> str:
         sentences = [
-            f"Scores of the features{self._of} in {self.ranking.source}{self._over};",
+            f"Scores of the features{self._whose} in {self.ranking.source}{self._over};",
             f"{self._outlined}. Cells without colour have no score.",
         ]
         if self.ranking.constant.any():
@@ -290,15 +290,15 @@ class ScoreMap(RankingPanel):
         ranking, plane = self.ranking, self.plane
         self._draw_background(ax)
         empty = ranking.usable_scores == 0
-        masked = plane.of_features(empty).filled(True)
-        scores = np.ma.masked_where(masked, plane.of_features(ranking.scores))
+        masked = plane.place_features(empty).filled(True)
+        scores = np.ma.masked_where(masked, plane.place_features(ranking.scores))
         low, high = 0, 1
         if scores.count():
             low, high = scores.min(), scores.max()
         colours = _score_colours(clear=self.background is not None)
         image = plane.draw(ax, scores, colours, norm=Normalize(low, high))
         if ranking.constant.any():
-            corners = _corners(plane.of_features(ranking.constant).filled(False))
+            corners = _corners(plane.place_features(ranking.constant).filled(False))
             look: Any = {"facecolor": "none", "edgecolor": "0.65", "hatch": "////", "linewidth": 0}
             ax.add_collection(PolyCollection(list(corners), **look), autolim=False)
         self._draw_outline(ax)
@@ -309,7 +309,7 @@ class ScoreMap(RankingPanel):
         self.plane.label(ax)
         if self.background is not None:
             greys = ListedColormap(colormaps["gray"](np.linspace(_DARKEST, 1.0, 256)))
-            self.plane.draw(ax, self.plane.of_cells(self.background), greys)
+            self.plane.draw(ax, self.plane.place_cells(self.background), greys)
         elif self.plane.inside.all():
             ax.set_facecolor(drawing.EMPTY)
         else:
@@ -318,7 +318,7 @@ class ScoreMap(RankingPanel):
     def _draw_outline(self, ax: Axes) -> None:
         """Draw the border of the selected cells."""
         width = float(np.clip(72 * min(self.plane.cell) / 7, 0.5, 1.8))
-        _outline(ax, self.plane.of_features(self.ranking.selected).filled(False), width)
+        _outline(ax, self.plane.place_features(self.ranking.selected).filled(False), width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,8 +331,8 @@ class SelectionMap(ScoreMap):
     def caption(self) -> str:
         ranking = self.ranking
         sentence = (
-            f"Number of the {ranking.n_folds} outer folds that select each feature{self._of} among"
-            f" their best {ranking.n_selected}{self._over}; {self._outlined}."
+            f"Number of the {ranking.n_folds} outer folds that select each feature{self._whose}"
+            f" among their best {ranking.n_selected}{self._over}; {self._outlined}."
         )
         return f"{sentence} {self.plane.about}".rstrip()
 
@@ -340,7 +340,7 @@ class SelectionMap(ScoreMap):
         ranking = self.ranking
         self._draw_background(ax)
         colours, norm = drawing.fold_colours(ranking.n_folds)
-        counts = np.ma.masked_equal(self.plane.of_features(ranking.selection_count), 0)
+        counts = np.ma.masked_equal(self.plane.place_features(ranking.selection_count), 0)
         alpha = None if self.background is None else _COUNTS_ALPHA
         image = self.plane.draw(
             ax, counts, colours.with_extremes(bad="none"), norm=norm, alpha=alpha
@@ -370,9 +370,9 @@ class ScoreMaxima(RankingPanel):
     @property
     def caption(self) -> str:
         return (
-            f"Highest score of the features{self._of} in {self.ranking.source} at each place of two"
-            " axes, the first down and the second across, over all other axes; outlined: places of"
-            " its best features."
+            f"Highest score of the features{self._whose} in {self.ranking.source} at each place of"
+            " two axes, the first down and the second across, over all other axes; outlined: places"
+            " of its best features."
         )
 
     @property
@@ -399,7 +399,13 @@ class ScoreMaxima(RankingPanel):
             title = f"{short(names[first], 12)} x {short(names[second], 12)}"
             titles.append((middle, top - 0.5, title))
         none: Ticks = ([], [])
-        plane = Plane(places, places, ("", ""), tuple(titles), (none, none))
+        plane = Plane(
+            cells=places,
+            features=places,
+            axes=("", ""),
+            titles=tuple(titles),
+            ticks=(none, none),
+        )
         return plane, np.ma.array(highest, mask=(places < 0) | (highest == 0)), best
 
     def frame(self) -> pd.DataFrame:

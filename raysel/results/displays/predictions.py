@@ -48,7 +48,9 @@ class Predictions(StudyDisplay):
         names = tuple(map(str, facts.records.classes)) or _UNNAMED
         counts = [len(refit.predictions) for refit in facts.outer]
         folds = np.repeat(np.arange(len(counts)), counts)
-        return cls(facts.name, pairs[..., 0], pairs[..., 1], folds, names)
+        return cls(
+            facts.name, true=pairs[..., 0], predicted=pairs[..., 1], folds=folds, names=names
+        )
 
     @property
     def caption(self) -> str:

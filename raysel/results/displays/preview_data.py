@@ -65,7 +65,7 @@ class DataPreview(DividedDisplay):
         return f"{self.facts} {super().caption}"
 
     @classmethod
-    def of_data(cls, data: Dataset, config: Mapping[str, Any]) -> Self:
+    def from_data(cls, data: Dataset, config: Mapping[str, Any]) -> Self:
         """Show a data set as it was read by the section of a configuration."""
         n = data.n_features - data.layout.n_beside
         size = f"{data.n_samples} samples x {n} features"
@@ -154,13 +154,19 @@ def _restore(raw: Mapping[str, Any], i: int, arrays: Mapping[str, Any]) -> Image
             raise ValueError("images and captions differ in number")
         axes = (str(raw["axes"][0]), str(raw["axes"][1]))
         return Images(
-            str(raw["title"]), captions, images, axes, int(raw["step"]), bool(raw["upwards"])
+            about=str(raw["title"]),
+            captions=captions,
+            images=images,
+            axes=axes,
+            step=int(raw["step"]),
+            upwards=bool(raw["upwards"]),
         )
     names, classes = [str(name) for name in raw["names"]], [str(name) for name in raw["classes"]]
     quantiles, means = arrays[f"quantiles_{i}"], arrays[f"means_{i}"]
     if quantiles.shape != (len(names), 5) or means.shape != (len(names), len(classes)):
         raise ValueError("ranges and names differ in number")
-    return Ranges(str(raw["title"]), names, quantiles, means, classes)
+    title = str(raw["title"])
+    return Ranges(title, names=names, quantiles=quantiles, means=means, classes=classes)
 
 
 def _make_parts(
@@ -177,7 +183,7 @@ def _make_parts(
     whose, in_space = task and f"{task}: ", layout.affine is not None
     views = _views(layout)
     if not views and names:
-        yield _columns(X, members, names, whose, share)
+        yield _columns(X, members, names, whose=whose, share=share)
     if not views:
         return
     shape = f"{' x '.join(map(str, layout.shape))} {_describe_reading(layout, order)}"
@@ -276,6 +282,7 @@ def _columns(
     X: FloatArray,
     members: Mapping[str, IntArray],
     names: Mapping[int, str],
+    *,
     whose: str,
     share: int,
 ) -> Ranges:

@@ -65,7 +65,7 @@ class RankingFigure(StudyDisplay):
             )
         answer.append(f"the score is the {score_meaning(facts.records.config)}")
         sentences = [f"{texts.capitalized(line)}." for line in answer if line]
-        limits = format_remarks([*facts.actions, *facts.limitations_of_top(ranking.n_selected)])
+        limits = format_remarks([*facts.actions, *facts.find_limitations(ranking.n_selected)])
         background, image = read_background_image(facts)
         return cls(
             facts.name,
@@ -75,7 +75,7 @@ class RankingFigure(StudyDisplay):
             limits=limits,
             background=background,
             image=image,
-            halves=_stability_of_halves(ranking, facts),
+            halves=_describe_halves(ranking, facts),
         )
 
     @property
@@ -197,7 +197,7 @@ class RankingFigure(StudyDisplay):
         ax.set_title(f"{top}\n{self._stability[0]}")
 
 
-def _stability_of_halves(ranking: FeatureRanking, facts: Facts) -> tuple[str, str] | None:
+def _describe_halves(ranking: FeatureRanking, facts: Facts) -> tuple[str, str] | None:
     if facts.agreement is None:
         return None
     halves = facts.agreement.halves

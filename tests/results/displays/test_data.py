@@ -185,7 +185,7 @@ def test_text_is_not_drawn_as_a_quantity():
     assert Preview.of(data).values == (1.0, 3.0, 5.0)
     texts = Dataset.from_frame(frame.drop(columns="age"), "y", unprepared=True)
     assert Preview.of(texts).values is None
-    shown = DataPreview.of_data(texts, {})
+    shown = DataPreview.from_data(texts, {})
     assert "There is no column of numbers to draw." in shown.caption
     assert is_on_page(shown.headed_figure())
 

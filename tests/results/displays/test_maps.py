@@ -66,7 +66,7 @@ def test_the_channels_of_colour_images_are_shown_as_matrices(shape, along):
     assert slices(plane) == [f"axis{along} = {k}" for k in range(shape[along])]
     assert plane.axes == tuple(f"axis{a}" for a in range(3) if a != along)
     values = np.random.default_rng(0).random(shape)
-    drawn = plane.of_cells(values.ravel())
+    drawn = plane.place_cells(values.ravel())
     x, y, _ = plane.titles[1]
     matrix = np.take(values, 1, axis=along)
     top, left = round(y + 0.5), round(x - (matrix.shape[1] - 1) / 2)
@@ -78,7 +78,7 @@ def test_the_channels_of_colour_images_are_shown_as_matrices(shape, along):
 def test_matrices_are_shown_as_they_are_and_others_not_at_all():
     values = np.random.default_rng(0).random(12)
     np.testing.assert_array_equal(
-        make_plane(Matrix(3, 4)).of_features(values), values.reshape(3, 4)
+        make_plane(Matrix(3, 4)).place_features(values), values.reshape(3, 4)
     )
     for layout in (
         Tensor((12,)),
@@ -93,7 +93,7 @@ def test_matrices_are_shown_as_they_are_and_others_not_at_all():
 def test_cells_without_a_value_are_masked():
     layout = MaskedVolume(np.array([[[True, False], [True, True]]]))
     image = np.array([1.0, np.nan, 2.0, 3.0])
-    drawn = make_plane(layout).of_cells(image)
+    drawn = make_plane(layout).place_cells(image)
     assert sorted(drawn.compressed()) == [1, 2, 3]
 
 
