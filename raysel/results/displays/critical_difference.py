@@ -84,8 +84,8 @@ class RankDiagram(Display):
             if (last - first) / (k - 1) > 0.2 or rank % 2:
                 look: Any = {"fontsize": _SMALL, "ha": "center", "va": "bottom"}
                 ax.text(place(rank), _TOP - 0.09, str(rank), **look)
-        ends = place(1), place(1 + self.critical_difference)
-        _draw_critical_difference(ax, ends, _TOP - 0.38, self.critical_difference)
+        span = place(1), place(1 + self.critical_difference)
+        _draw_critical_difference(ax, span, _TOP - 0.38, self.critical_difference)
         for i, group in enumerate(self.groups):
             y, ends = _TOP + 0.13 + _BAR * i, ranks[list(group)]
             bar = [place(ends.min()) - 0.05, place(ends.max()) + 0.05]
