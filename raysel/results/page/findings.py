@@ -91,7 +91,7 @@ def _claim(result: StudyResult) -> str:
     """Return the features that are claimed and the bound on the false ones, or that none is."""
     halves = result.stability_selection
     if halves is None:
-        return _NOT_CLAIMED if result.facts.agreement and result.has_final else ""
+        return _NOT_CLAIMED if result.facts.agreement and result.recorded.has_final else ""
     claimed = [result.feature_names[i] for i in halves.order() if halves.selected[i]]
     if not claimed:
         return halves.short_sentence()
