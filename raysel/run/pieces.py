@@ -19,7 +19,7 @@ from raysel.results.export import export_result
 from raysel.results.result import StudyResult
 from raysel.run.api import open_study, prepare_study
 from raysel.run.launch import check_resources, make_executor, working_folder
-from raysel.run.options import RunOptions
+from raysel.run.options import DEFAULTS, RunOptions
 from raysel.run.recording import resumed_record
 from raysel.study.definition import Study
 from raysel.study.identity import changed_versions, numbers_hash, other_versions
@@ -71,11 +71,11 @@ class FinishedStudy:
 @contextmanager
 def finished_study(
     path: str | Path,
-    config: str | Path | Mapping[str, Any] | None,
-    overrides: Mapping[str, Any] | Iterable[str],
+    config: str | Path | Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
     *,
-    executor: Literal["serial", "ray"] | None,
-    options: RunOptions,
+    executor: Literal["serial", "ray"] | None = None,
+    options: RunOptions = DEFAULTS,
 ) -> Iterator[FinishedStudy]:
     """Restore a finished study for computing and lock its directory."""
     with working_folder(path, new=False) as folder:
