@@ -1,5 +1,5 @@
-"""Run the guide as it is written: ``python -m experiments.guide.run [PAGE ...]`` makes its pictures
-anew.
+"""Run the guide and README.md as they are written: ``python -m experiments.guide.run [PAGE ...]``
+makes the pictures of the guide anew.
 
 A page is Markdown. Its blocks run in their order, in one folder: ``python`` in one namespace, or
 saved where the first line is ``# NAME.py``; ``yaml`` saved by its first line; the commands of
@@ -24,24 +24,27 @@ from typing import Any
 from raysel.cli.main import main as raysel
 
 HERE = Path(__file__).parent
-PAGES = tuple(sorted(path.stem for path in HERE.glob("*.md") if path.stem != "README"))
-#: The page that is about Ray and MLflow; the studies of the others are computed without.
-ON_RAY = "cluster"
+#: The pages by their names; README is the front page of the repository, not the guide's index.
+FILES = {path.stem: path for path in sorted(HERE.glob("*.md"))}
+FILES["README"] = HERE.parents[1] / "README.md"
+PAGES = tuple(FILES)
+#: The page about Ray, and the one about MLflow: tests compute and upload the others without.
+ON_RAY, TRACKED = "cluster", "mlflow"
 _BLOCK = re.compile(r"^```(\w+)( cluster)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# ([\w-]+\.(?:py|yaml))\b")
-_PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
+_PICTURE = re.compile(r"!\[[^\]]*\]\(([^)/]+)\)")  # beside the page, not in another folder
 
 
 def blocks(page: str) -> Iterator[tuple[str, str]]:
     """Yield kind and text of each block of a page that runs or is compared."""
-    for kind, elsewhere, text in _BLOCK.findall((HERE / f"{page}.md").read_text(encoding="utf-8")):
+    for kind, elsewhere, text in _BLOCK.findall(FILES[page].read_text(encoding="utf-8")):
         if not elsewhere:
             yield kind, text
 
 
 def pictures(page: str) -> list[str]:
     """Return the names of the pictures that a page shows."""
-    return _PICTURE.findall((HERE / f"{page}.md").read_text(encoding="utf-8"))
+    return _PICTURE.findall(FILES[page].read_text(encoding="utf-8"))
 
 
 def run_page(page: str, folder: Path) -> None:

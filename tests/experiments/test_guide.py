@@ -1,5 +1,5 @@
-"""The guide's pages run as they are written, print what they say and make the pictures that they
-show.
+"""The guide's pages and README.md run as they are written, print what they say and make the
+pictures that they show.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from experiments.guide.run import HERE, ON_RAY, PAGES, pictures, run_page
+from experiments.guide.run import HERE, ON_RAY, PAGES, TRACKED, pictures, run_page
 
 ROOT = Path(__file__).parents[2]
-#: Runs a page on Ray with one worker, with uploads that are forked and without a report, because
-#: each takes seconds.
+#: Runs a page in a process of its own, on Ray with one worker, with uploads that are forked and
+#: without a report, because each takes seconds.
 RUN = """
 import os, pathlib, sys
 sys.path.append(os.path.abspath("tests"))
@@ -38,7 +38,7 @@ def test_a_page_runs_as_written(page, tmp_path, monkeypatch, request):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     if page == "volumes":
         pytest.importorskip("nibabel")
-    if page == ON_RAY:
+    if page in (ON_RAY, TRACKED):
         # MLflow keeps one connection an address in a process, and this page's address is relative
         # to its folder.
         subprocess.run([sys.executable, "-c", RUN, page, str(tmp_path)], cwd=ROOT, check=True)
@@ -58,5 +58,6 @@ def test_a_page_runs_as_written(page, tmp_path, monkeypatch, request):
 def test_every_link_leads_to_a_file(page):
     links = re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
-    if page.parent == HERE and page.name == "README.md":
-        assert {f"{name}.md" for name in PAGES} <= set(links)
+    if page.name == "README.md":
+        linked = {(page.parent / link).resolve() for link in links}
+        assert {path for path in HERE.glob("*.md") if path.name != "README.md"} <= linked
