@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raysel.results.page.contents import csv_download, printable
+from raysel.results.page import contents
+from raysel.results.page.contents import Block, csv_download, printable
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -48,3 +50,9 @@ def test_printable_text_keeps_its_length_and_can_be_encoded(text):
     shown.encode()
     assert all(c in "\t\n\r" or ord(c) >= 0x20 for c in shown)
     assert all(b in {a, "\ufffd"} for a, b in zip(text, shown, strict=True))
+
+
+@pytest.mark.parametrize("kind", Block.__subclasses__())
+def test_the_template_shows_blocks_of_each_kind(kind):
+    template = Path(contents.__file__).with_name("report.html").read_text()
+    assert f'block.kind == "{kind.__name__.lower()}"' in template
