@@ -75,9 +75,7 @@ def print_comparison_files(directory: StudyDirectory, out: Console) -> None:
     record = ComparisonRecord.read(directory)
     out.print()
     print_line(out, "report", shown_place(directory.report))
-    print_line(
-        out, "comparison", f"{shown_place(directory.results)}/ (comparison.md, comparison.csv, ...)"
-    )
+    print_line(out, "tables", f"{shown_place(directory.results)}/ (comparison.md, ...)")
     if not next(iter(load_comparison(directory.config).members.values())).tracking.mlflow:
         print_no_upload(directory.path, out)
         return

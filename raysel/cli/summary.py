@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shlex
 import sys
@@ -30,8 +31,11 @@ from raysel.tracking.journal_upload import notices
 from raysel.tracking.mlflow_store import store_file, with_store_file
 from raysel.tracking.mlflow_view import ALL_STUDIES, runs_page
 
-_LABEL = 11  # columns of the labels, with the space behind them
+#: Columns of the labels of figures and of files, with the space behind them.
+_LABEL, _FILE_LABEL = 11, 8
 _MOST_ACTIONS = 3
+#: Lines of the screen that the end of a study fits, and of them those of its files.
+_SCREEN, _FILE_LINES = 24, 5
 #: What stands for the remarks on the data at the end of a study that has printed them at its start.
 _NOTED = "The score may say less than it seems to: see the notes on the data above."
 #: Width of the tables where the output is no terminal.
@@ -52,43 +56,81 @@ def print_answer(
     Remarks on the data that the command has ``noted`` before are not repeated. On a
     terminal sentences are wrapped between words; in a file each stays on one line.
     """
+    if verbose:
+        _print_all(result, out)
+        return
+    _print_found(result, out)
+    for remark in _that_fit(_asked(result.facts, noted=noted), _height(result, out), out.width):
+        _say(out, remark, style="yellow")
+
+
+def _print_found(result: StudyResult, out: Console) -> None:
+    """Print score, verdict, references and the ten best features on less than a screen."""
     facts = result.facts
-    out.print()
+    _say(out, texts.headline(facts), style="bold")
+    if verdict := texts.short_verdict(facts):
+        _say(out, verdict, style="yellow")
+    if facts.references:
+        print_table(texts.score_table(facts), out)
+    if facts.agreement:
+        ranking = result.ranking(by=FINAL if facts.final else CONSENSUS)
+        print_table(texts.best_features_table(facts, ranking), out)
+    for label, text in _further_scores(facts):
+        _say(out, text, label)
+    for text in _planted(facts):
+        _say(out, text)
+
+
+def _height(result: StudyResult, out: Console) -> int:
+    """Return the number of lines that `_print_found` takes."""
+    page = Console(file=io.StringIO(), width=out.width, force_terminal=out.is_terminal)
+    with page.capture() as found:
+        _print_found(result, page)
+    return len(found.get().splitlines())
+
+
+def _asked(facts: Facts, *, noted: bool) -> list[str]:
+    """Return what asks for an action, those on the data in one sentence if they were noted."""
+    asks = [remark for remark in facts.actions if not (noted and remark.key == "data")]
+    told = short_remarks(asks)
+    return told if len(asks) == len(facts.actions) else [_NOTED, *told]
+
+
+def _that_fit(remarks: Sequence[str], height: int, width: int) -> Iterator[str]:
+    """Yield the first remarks: one, and up to three while the screen has lines for them."""
+    for i, remark in enumerate(remarks[:_MOST_ACTIONS]):
+        height += len(textwrap.wrap(remark, width))
+        if i and height > _SCREEN - _FILE_LINES:
+            return
+        yield remark
+
+
+def _print_all(result: StudyResult, out: Console) -> None:
+    """Print all sentences, tables and remarks of a study."""
+    facts = result.facts
     _say(out, texts.headline(facts), style="bold")
     if notes := " ".join(texts.headline_notes(facts)):
         _say(out, notes)
-    if verdict := _verdict(facts, verbose=verbose):
+    verdicts = [*texts.verdict_sentences(facts), texts.missing_references_sentence(facts)]
+    if verdict := " ".join(filter(None, verdicts)):
         _say(out, verdict, style="yellow")
     if facts.references:
         print_table(texts.score_table(facts), out)
     if facts.agreement:
         print_features(result, result.ranking(by=FINAL if facts.final else CONSENSUS), out)
-    for label, text in _lines(result, verbose=verbose):
+    for label, text in (*_further_scores(facts), *_details(facts)):
         _say(out, text, label)
-    asks = [remark for remark in facts.actions if not (noted and remark.key == "data")]
-    if len(asks) < len(facts.actions) and not verbose:
-        _say(out, _NOTED, style="yellow")
-    shown = short_remarks(asks[:_MOST_ACTIONS])
-    if verbose:
-        shown = format_remarks(facts.remarks)
-    for remark in shown:
+    for text in _planted(facts):
+        _say(out, text)
+    for remark in format_remarks(facts.remarks):
         _say(out, remark, style="yellow")
-    if verbose:
-        for table in (texts.curve_table(facts), texts.winners_table(facts)):
-            if len(table.rows) > 1:
-                out.print()
-                print_table(table, out)
-        out.print()
-        for text in _explanations(facts):
-            _say(out, text, style="dim")
-
-
-def _verdict(facts: Facts, *, verbose: bool) -> str:
-    """Return what the score means beside its references, and which of these are missing."""
-    sentences = [texts.short_verdict(facts)]
-    if verbose:
-        sentences = texts.verdict_sentences(facts)
-    return " ".join(filter(None, [*sentences, texts.missing_references_sentence(facts)]))
+    for table in (texts.curve_table(facts), texts.winners_table(facts)):
+        if len(table.rows) > 1:
+            out.print()
+            print_table(table, out)
+    out.print()
+    for text in _explanations(facts):
+        _say(out, text, style="dim")
 
 
 def print_features(result: StudyResult, ranking: FeatureRanking, out: Console) -> None:
@@ -100,33 +142,38 @@ def print_features(result: StudyResult, ranking: FeatureRanking, out: Console) -
     out.print()
 
 
-def _lines(result: StudyResult, *, verbose: bool) -> Iterator[tuple[str, str]]:
-    """Yield the lines on further scores, on stability, and on all else, each with its label."""
-    facts, agreement = result.facts, result.facts.agreement
+def _further_scores(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Yield the scores of tasks and of further metrics, each line with its label."""
+    if facts.by_task:
+        yield "by task", texts.format_each(facts.by_task)
+    if facts.report:
+        yield "reported", texts.format_each(facts.report, "test ")
+
+
+def _planted(facts: Facts) -> Iterator[str]:
+    """Yield what was planted in generated data and found, and what does not survive."""
+    if facts.planted:
+        yield texts.planted_sentence(facts.planted)
+        if lost := texts.lost_sentence(facts.planted):
+            yield lost
+
+
+def _details(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Yield what is known of stability, models and trials, each with its label."""
+    agreement, modalities = facts.agreement, texts.modalities(facts)
     lines = {
-        "by task": texts.format_each(facts.by_task),
-        "reported": texts.format_each(facts.report, "test "),
+        "stability": texts.short_stability(facts),
+        "overlap": texts.overlap(facts),
+        "model": texts.model_sentence(facts),
+        "scores": texts.optimism_sentence(facts).removeprefix("Scores: ").removesuffix("."),
+        "fits": texts.convergence(facts),
+        "trials": "; ".join(texts.trial_sentences(facts)),
+        "consensus": agreement.consensus if agreement else "",
+        "redundancy": texts.redundancy(facts),
+        "modalities": (
+            modalities and f"{modalities} (mean over the outer winners; all are in manifest.json)"
+        ),
     }
-    if planted := facts.planted:
-        found = texts.planted_sentence(planted), texts.lost_sentence(planted)
-        lines["planted"] = " ".join(filter(None, found))
-    if agreement:
-        lines["stability"] = texts.short_stability(facts)
-    if verbose:
-        modalities = texts.modalities(facts)
-        lines |= {
-            "overlap": texts.overlap(facts),
-            "model": texts.model_sentence(facts),
-            "scores": texts.optimism_sentence(facts).removeprefix("Scores: ").removesuffix("."),
-            "fits": texts.convergence(facts),
-            "trials": "; ".join(texts.trial_sentences(facts)),
-            "consensus": agreement.consensus if agreement else "",
-            "redundancy": texts.redundancy(facts),
-            "modalities": (
-                modalities
-                and f"{modalities} (mean over the outer winners; all are in manifest.json)"
-            ),
-        }
     yield from ((label, text) for label, text in lines.items() if text)
 
 
@@ -149,14 +196,13 @@ def _explanations(facts: Facts) -> Iterator[str]:
 
 
 def print_files(result: StudyResult, out: Console) -> None:
-    """Print where the files of a study are, the next command, and how to open MLflow."""
+    """Print where the report of a study is, the next command, and how to open MLflow."""
     facts, place = result.facts, shown_place(result.path)
     if result.directory.report.exists():
-        holds = "all figures and tables"
-        if facts.remarks:
-            holds = f"all figures, tables and {counted(len(facts.remarks), 'remark')}"
-        print_line(out, "report", f"{shown_place(result.directory.report)} ({holds})")
-    print_line(out, "study", place)
+        remarks = f" ({counted(len(facts.remarks), 'remark')})" if facts.remarks else ""
+        print_line(out, "report", f"{shown_place(result.directory.report)}{remarks}")
+    else:
+        print_line(out, "study", place)
     for _, command in texts.open_checks(facts, shlex.quote(place))[:1]:
         print_line(out, "next", command)
     if not result.config.get("tracking", {}).get("mlflow", True):
@@ -185,8 +231,8 @@ def _mlflow_lines(result: StudyResult) -> list[str]:
         ]
     if store.is_relative_to(Path.cwd()):
         uri = with_store_file(uri, store.relative_to(Path.cwd()))
-    command = f"{shlex.quote(sys.executable)} -m mlflow ui --backend-store-uri {shlex.quote(uri)}"
-    return [command, f"then open http://127.0.0.1:5000{page}"]
+    command = f"python -m mlflow ui --backend-store-uri {shlex.quote(uri)}"
+    return [command, f"http://127.0.0.1:5000{page}"]
 
 
 # --- lines and tables --------------------------------------------------------------------------
@@ -205,7 +251,7 @@ def _say(out: Console, text: str, label: str = "", style: str | None = None) -> 
 
 def print_line(out: Console, label: str, text: str) -> None:
     """Print a path, an address or a command, which is not broken, behind its label."""
-    out.print(f"{label:<{_LABEL}}{text}", markup=False, soft_wrap=True)
+    out.print(f"{label:<{_FILE_LABEL}}{text}", markup=False, soft_wrap=True)
 
 
 def print_no_upload(place: Path, out: Console) -> None:

@@ -30,8 +30,8 @@ _APART: Final = 5e-4
 _WHOSE: Final = {name: f"the {words}" for name, words in RANKED_BY.items()}
 #: How a model can be had that a file cannot hold.
 STORAGE_REMEDY: Final = (
-    "use run_study's result in its process, or let fitted attributes be arrays, numbers, text and "
-    "estimators"
+    "use run_study's result in its process, or fit attributes that are arrays, numbers, text or"
+    " estimators"
 )
 
 
@@ -284,6 +284,10 @@ def _largest_gap(gap: float | None, before: str, behind: str = "") -> str:
     return "" if gap is None else f"{before}largest relative duality gap is {gap:.1e}{behind}"
 
 
+def _key_of_parameter(parameter: str) -> str:
+    return "evaluation.C" if parameter == "C" else "evaluation.estimator"
+
+
 def _key_of_setting(setting: str) -> str:
     if setting.startswith("C="):
         return "evaluation.C"
@@ -292,16 +296,16 @@ def _key_of_setting(setting: str) -> str:
 
 def _local_optimum(n: float, shared: float, excess: float, n_starts: float = 1, **_: float) -> str:
     """What other starts find; those of earlier versions were one."""
-    starts = "another start" if n_starts == 1 else f"of {n_starts} other starts the best"
+    starts = "another start" if n_starts == 1 else f"the best of {n_starts} other starts"
     found = f"{excess:.1%} higher" if excess > 0 else f"{-excess:.1%} lower"
     if abs(excess) < _APART:
         found = "at the same objective"
-    told = f"{starts} ends {found}, sharing {int(shared)} of its {int(n)} best features."
+    told = f"{starts} ends {found}, with {int(shared)} of the same {int(n)} best features."
     if excess > -_APART:
         return f"The final model is a local optimum: {told}"
     return (
-        "The final model is a local optimum, and better ones exist: take the ranking as one of"
-        f" several.\n{told[0].upper()}{told[1:]}"
+        "Take the ranking as one of several: the final model is not the best local optimum.\n"
+        f"{told[0].upper()}{told[1:]}"
     )
 
 
@@ -309,20 +313,16 @@ def _no_model_file(untrusted: Sequence[str]) -> str:
     if untrusted:
         cannot = f"A model file cannot hold {_names(untrusted)}."
         return f"There is no model.skops: {STORAGE_REMEDY}.\n{cannot}"
-    return (
-        "There is no model.skops: it was removed or could not be written; resume the study to write"
-        " it."
-    )
+    return "Resume the study to write model.skops: it was removed or could not be written."
 
 
 def _no_ranking(folds: Sequence[str]) -> str:
-    who, figures = "the method gives", ""
     if folds:
-        who, figures = "some winners give", f"\nThe winners of {_names(folds)} give none."
-    return (
-        f"There is no ranking of the features: {who} no feature scores; choose one that does."
-        f"{figures}"
-    )
+        return (
+            "Choose a method that scores features: some winners do not, so there is no ranking.\n"
+            f"The winners of {_names(folds)} give no scores."
+        )
+    return "Choose a method that scores features: this one does not, so there is no ranking."
 
 
 #: What lies beyond an end, and how it may score.
@@ -333,54 +333,47 @@ _THERE: Final = {"largest": "better", "smallest": "as well"}
 SENTENCES: Final[dict[str, Callable[..., str]]] = {
     "data": "{text}".format,
     "end_of_n_features": lambda end, n, folds, n_folds: (
-        f"On {len(folds)} of {n_folds} folds the {end} number of features that was tried, {n}, is"
-        f" chosen: add {_BEYOND[end]} ones to evaluation.n_features.\nIt is so on {_names(folds)};"
-        f" {_BEYOND[end]} numbers may score {_THERE[end]}."
+        f"Add {_BEYOND[end]} numbers to evaluation.n_features: {len(folds)} of {n_folds} folds"
+        f" chose {n}, the {end}.\nThese are {_names(folds)}; {_BEYOND[end]} numbers may score"
+        f" {_THERE[end]}."
     ),
     "end_of_estimator": lambda parameter, value, end, folds, n_folds: (
-        f"On most of {n_folds} outer folds {parameter} = {value:g} is chosen, the {end} that the"
-        f" estimator may have: add {_BEYOND[end]} ones to"
-        f" {'evaluation.C' if parameter == 'C' else 'evaluation.estimator'}.\nFolds:"
+        f"Add {_BEYOND[end]} values to {_key_of_parameter(parameter)}: most of {n_folds} folds"
+        f" chose {parameter} = {value:g}, the {end}.\nFolds:"
         f" {_each({_WHOSE.get(name, name): n for name, n in folds.items()})}."
     ),
     "end_of_space": lambda n, n_folds, parameter, value, end: (
-        f"The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, the {end} value"
-        f" of solver.space.{parameter}: add {_BEYOND[end]} ones,"
-        " which may score better."
+        f"Add {_BEYOND[end]} values to solver.space.{parameter}: {n} of {n_folds} outer folds chose"
+        f" {value:g}, the {end}."
     ),
     "failed_trials": lambda n, n_trials, n_partly, n_lost: (
-        f"{n} of {n_trials} trials failed"
-        + (f", {n_lost} as their worker process died, which --resume runs again" if n_lost else "")
-        + ": their errors are in study.trials(), and in the journal."
-        + (f"\n{n_partly} of them failed on some outer folds only." if n_partly else "")
+        f"{n} of {n_trials} trials failed: read their errors in study.trials() or the journal."
+        + (f"\n{n_lost} lost their worker process; --resume runs these again." if n_lost else "")
+        + (f"\n{n_partly} failed on some outer folds only." if n_partly else "")
     ),
     "estimator_fails": lambda **values: (
-        f"evaluation.estimator fails with {FailingNumbers(**values)}: change evaluation.n_features"
-        f" or {_key_of_setting(values['setting'])}.\nA number is left out of an outer fold where"
-        " one of its inner folds fails; the others are scored as without it."
+        f"Change evaluation.n_features or {_key_of_setting(values['setting'])}: the estimator fails"
+        f" with {FailingNumbers(**values)}.\nA number is left out of an outer fold where one of its"
+        " inner folds fails; the others are scored as without it."
     ),
     "few_folds": lambda n_folds, of_draws, difference, least: (
-        f"With {n_folds} {'draws' if of_draws else 'folds'} only differences above {least:.3f} can"
-        " be seen; to see smaller ones set"
-        f" {'cv.repeats to 20' if of_draws else 'cv.outer to 10, or cv.repeats to 5'}.\nThe"
-        f" difference here is {difference:.3f}."
+        f"To tell differences below {least:.3f}, set"
+        f" {'cv.repeats to 20' if of_draws else 'cv.outer to 10 or cv.repeats to 5'}.\nOver these"
+        f" {n_folds} {'draws' if of_draws else 'folds'} the difference is {difference:.3f}."
     ),
     "fewer_than_top": lambda folds, top: (
-        f"Fewer features than the top {top} have a score, and only those are selected: choose a"
-        f" smaller number.\nFeatures with a score: {_each(folds)}."
+        f"Choose a smaller number: fewer than the top {top} features have a score.\nFeatures with a"
+        f" score: {_each(folds)}. Only these are selected."
     ),
     "final_selects_none": (
-        (
-            "The final model selects no feature, as none has a score above 0: add weaker penalties"
-            " to solver.space."
-        ).format
+        "Add weaker penalties to solver.space: the final model selects no feature.".format
     ),
     "folds_select_none": lambda folds, n_folds: (
-        f"The winners of {len(folds)} of {n_folds} outer folds select no feature: add weaker"
-        f" penalties to solver.space.\nIt is so on {_names(folds)}."
+        f"Add weaker penalties to solver.space: {len(folds)} of {n_folds} outer folds select no"
+        f" feature.\nThese are {_names(folds)}."
     ),
     "inner_fits_not_converged": lambda n, n_fits, gap: (
-        f"{n} of {n_fits} inner fits did not reach tol: raise solver.params.max_iter."
+        f"Raise solver.params.max_iter: {n} of {n_fits} inner fits did not reach tol."
         + _largest_gap(gap, "\nThe ", ".")
     ),
     "local_optimum": _local_optimum,
@@ -391,39 +384,36 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
     ),
     "model_not_trusted": (
         (
-            "model.skops is not trusted, as this account's key has not signed it: to use it, run"
-            " python -m raysel trust STUDY_DIR."
+            "To use model.skops run python -m raysel trust STUDY_DIR: this account has not signed"
+            " it."
         ).format
     ),
     "no_final_model": (
-        (
-            "There is no final model, and so no model.skops and no ranking of the features by it:"
-            " set cv.final to true."
-        ).format
+        "Set cv.final to true to get a final model, model.skops and its ranking.".format
     ),
     "no_model_file": _no_model_file,
     "no_ranking": _no_ranking,
     "no_structure": (
         (
-            "The winners of {n} of {n_folds} folds have {parameter} = {value:g}, which assumes no"
-            " structure: on these data structure does not pay."
+            "{n} of {n_folds} folds chose {parameter} = {value:g}, which assumes no structure: here"
+            " structure does not pay."
         ).format
     ),
     **stability.SENTENCES,
     "tied": lambda folds, n_folds: (
-        f"Configurations tied on {len(folds)} of {n_folds} folds, and the first in the order of the"
-        " search was taken: list the preferred one first.\nTied in inner score, number of features"
-        f" and simplicity: {_each(folds, '{} ({} configurations)')}."
+        f"List the preferred configurations first: on {len(folds)} of {n_folds} folds several tied,"
+        " and the first won.\nTied in inner score, number of features and simplicity:"
+        f" {_each(folds, '{} ({} configurations)')}."
     ),
     "time_budget": (
         (
-            "search.time_budget ended the search after {n_tried} of {n_planned} trials: raise it"
-            " and resume the study for the others."
+            "Raise search.time_budget and resume: it ended the search after {n_tried} of"
+            " {n_planned} trials."
         ).format
     ),
     "warning": lambda folds, message: f"The fit of {_names(folds)} warned: {message}",
     "winners_not_converged": lambda folds, n_winners, gap: (
-        f"{len(folds)} of {n_winners} winners did not reach tol: raise solver.params.max_iter.\n"
+        f"Raise solver.params.max_iter: {len(folds)} of {n_winners} winners did not reach tol.\n"
         f"They are those of {_names(folds)}{_largest_gap(gap, '; the ')}."
     ),
 }

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from raysel.config.searches import LISTED
-from raysel.core.printing import listed, mean_and_sd, short
+from raysel.core.printing import listed, mean_and_sd, short, short_middle
 from raysel.data.layouts import SEPARATOR
 from raysel.data.planted_table import BATCH, NOISE, PLANTED, PROXY
 from raysel.evaluation.confounds import CONFOUNDS
-from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.records import ChooseN, RefitRecord
 from raysel.numerics.inference import PairedComparison, TTestResult
 from raysel.numerics.metrics import has_positive_class, is_of_quantities
@@ -56,7 +56,7 @@ VERDICTS = {"equal": "the same on every fold", "not distinguishable": "no clear 
 _NEARLY_ALL = 0.9
 #: What is said of genes that were not planted, by their role; the same of one and of many.
 _ROLES_IN_WORDS = {
-    PROXY: "only followed a planted gene",
+    PROXY: "only followed a planted one",
     BATCH: "only followed the plate",
     NOISE: "told nothing",
 }
@@ -459,7 +459,7 @@ def score_table(facts: Facts) -> TextTable:
         cells.append(mean_and_sd(reference.mean, reference.sd))
         rows.append([*cells, difference_cell(reference.paired, reference.test)])
     header = ["reference", "features", f"test {facts.metric}", "method minus it [95 %]"]
-    return TextTable(header, rows, "In brackets: the 95 % interval of the difference")
+    return TextTable(header, rows)
 
 
 def scored_number(facts: Facts) -> str:
@@ -574,21 +574,45 @@ def feature_table(
     return TextTable(list(columns), list(zip(*columns.values(), strict=True)), title)
 
 
+def best_features_table(facts: Facts, ranking: FeatureRanking) -> TextTable:
+    """Return the first ten features in two columns, below the stability of the ranking."""
+    shown = ranking.recommended_top(10)
+    if not len(shown):
+        return TextTable(["feature"], [], f"No feature has a score above 0 in {ranking.source}.")
+    heads = [" ", "feature", "folds"]
+    columns = [
+        [str(place) for place in range(1, len(shown) + 1)],
+        [short_middle(ranking.feature_names[i], 20) for i in shown],
+        [f"{ranking.selection_count[i]}/{ranking.n_folds}" for i in shown],
+    ]
+    if ranking.source != "the consensus":
+        heads.append("model")
+        columns.append([source_rank(ranking, int(i)) for i in shown])
+    cells = list(zip(*columns, strict=True))
+    half = (len(cells) + 1) // 2
+    right = [*cells[half:], ("",) * len(heads)]
+    rows = [[*left, *beside] for left, beside in zip(cells[:half], right, strict=False)]
+    return TextTable(heads * 2, rows, _features_title(facts, ranking, len(shown)))
+
+
+def _features_title(facts: Facts, ranking: FeatureRanking, n_shown: int) -> str:
+    """Return which features a table shows, in which order, and how stable their choice is."""
+    order = "selection probability" if SELECTION_PROBABILITY in ranking.added else "consensus"
+    title = f"First {n_shown} of {ranking.n_candidates} features by {order}"
+    if facts.agreement is None:
+        return title
+    value, _ = stability_figure(facts.agreement)
+    title += f"; stability of the top {facts.top}: {value}"
+    noise = facts.agreement.noise
+    return title if noise is None or facts.agreement.halves else f"{title}, noise {noise.mean:.2f}"
+
+
 def planted_sentence(found: PlantedGenes) -> str:
-    """Return how many of the planted genes the consensus finds."""
+    """Return how many of the planted genes the consensus finds, and what else it selects."""
     n, best = found.all[PLANTED], found.best
-    parts = [f"{best[PLANTED]} were planted"]
-    missing = []
-    for role, said in _ROLES_IN_WORDS.items():
-        if best[role]:
-            parts.append(f"{best[role]} {said}")
-        else:
-            missing.append(said)
-    none = f"; none {' or '.join(missing)}" if missing else ""
-    return (
-        f"{n} of {sum(found.all.values())} genes were planted. Of the {n} best by the consensus"
-        f" {', '.join(parts)}{none}."
-    )
+    told = f"{best[PLANTED]} of {n} planted genes are found"
+    others = [f"{best[role]} {said}" for role, said in _ROLES_IN_WORDS.items() if best[role]]
+    return f"{told}; of the first {n} {', '.join(others)}." if others else f"{told}."
 
 
 def lost_sentence(found: PlantedGenes) -> str:
@@ -596,11 +620,8 @@ def lost_sentence(found: PlantedGenes) -> str:
     gene = found.lost
     if gene is None:
         return ""
-    return (
-        f"{gene.name} ({_ROLES_IN_WORDS[gene.role]}) is among the {found.all[PLANTED]} best of"
-        f" {gene.n_folds} of {found.n_folds} outer folds, but not of the consensus: it does not"
-        " survive."
-    )
+    folds = f"{gene.n_folds} of {found.n_folds} folds"
+    return f"Does not survive: {gene.name} ({folds}), which {_ROLES_IN_WORDS[gene.role]}."
 
 
 def first_features(ranking: FeatureRanking, most: int = 5) -> str:

@@ -139,4 +139,4 @@ def test_a_width_of_0_in_most_folds_says_that_structure_does_not_pay(tmp_path):
     )
     study = Study.prepare(config_from_dict(raw))
     remarks = run_in_memory(study, SerialExecutor(study)).remarks()
-    assert any("have width = 0, which assumes no structure" in one for one in remarks)
+    assert any("chose width = 0, which assumes no structure" in one for one in remarks)

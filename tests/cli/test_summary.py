@@ -10,8 +10,10 @@ import re
 
 import pytest
 from rich.console import Console
+from small_studies import raw_config, run_offline, write_digits
 
 from raysel.cli.summary import print_answer, print_files
+from raysel.config import load_config
 from raysel.results import texts
 from raysel.results.export import markdown
 from raysel.results.page.findings import answer_sentences
@@ -135,23 +137,61 @@ def test_a_sentence_is_one_line_in_a_file(finished):
         assert sentence in lines
 
 
-def test_it_is_short_unless_all_is_asked_for(finished):
+def test_the_end_names_the_ten_best_features_what_to_do_and_the_next_command(finished):
     lines = shown(finished, terminal=False, verbose=False)
     screen = io.StringIO()
     print_files(finished, Console(file=screen, width=80))
     files = screen.getvalue().splitlines()
-    assert len(lines) <= 30
     ranking = finished.ranking()
-    first = [line.split()[0] for line in lines if line.split()]
-    start = first.index("feature") + 1
-    best = [ranking.feature_names[i] for i in ranking.consensus_top(10)]
-    assert first[start : start + 10] == best
-    assert ranking.what_to_print in lines
+    table = texts.best_features_table(finished.facts, ranking)
+    best = [ranking.feature_names[i] for i in ranking.recommended_top(10)]
+    assert [row[1] for row in table.rows] + [row[5] for row in table.rows if row[5]] == best
+    assert all(any(name in line for line in lines) for name in best)
     short = short_remarks(finished.facts.actions)
-    assert [line for line in lines if line in short] == short[:3]
+    told = [line for line in lines if line in short]
+    assert told == short[: len(told)]
+    assert bool(told) == bool(short)
     labels = [line.split()[0] for line in files if line[0] != " "]
-    assert labels == ["report", "study", "next", "MLflow"][not finished.directory.report.exists() :]
+    place = "report" if finished.directory.report.exists() else "study"
+    assert labels == [place, "next", "MLflow"]
     assert f"python -m raysel stability {finished.path}" in screen.getvalue()
+
+
+#: Studies of several kinds, by the changes of a small one: of a quantity, of grouped samples with
+#: many remarks, of a method without references to select by, with further metrics.
+KINDS = {
+    "quantity": {
+        "dataset": {"source": "diabetes"},
+        "solver": {"name": "f_test"},
+        "evaluation": {"n_features": [2, 5]},
+    },
+    "many remarks": {
+        "solver__params": {"max_iter": 1},
+        "solver__space": {"alpha": [0.01, 0.1, 1.0], "rank": [1]},
+        "evaluation__report": ["f1_macro", "balanced_accuracy"],
+        "cv": {"outer": 2, "inner": 2, "blocks": {"size": 4}},
+    },
+    "own predictions": {"solver": {"name": "linear_svm"}, "evaluation": {"classifier": "native"}},
+    "no reference": {"evaluation__references": False, "cv__final": False},
+}
+
+
+@pytest.mark.parametrize("kind", [*KINDS, pytest.param("planted", marks=pytest.mark.slow)])
+def test_the_end_of_a_study_fits_a_screen_of_24_lines_and_80_columns(kind, tmp_path):
+    if kind == "planted":
+        raw = load_config("planted-genes").to_dict() | {"pictures": []}
+    else:
+        write_digits(tmp_path / "few.npz")
+        raw = raw_config(tmp_path / "few.npz", **KINDS[kind])
+    result = run_offline(raw, tmp_path / "study")
+    screen = io.StringIO()
+    print_files(result, Console(file=screen, width=80))
+    place = "raysel-studies/name-20260101-000000"
+    files = screen.getvalue().replace(str(result.path), place).splitlines()
+    for noted in (True, False):
+        lines = shown(result, terminal=True, verbose=False, noted=noted)
+        assert max(map(len, lines)) <= 80
+        assert len(lines) + sum(-(-len(line) // 80) for line in files) <= 24
 
 
 def test_what_the_command_has_noted_on_the_data_is_not_printed_again(finished):

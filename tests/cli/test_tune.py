@@ -147,7 +147,7 @@ def test_scores_stay_readable_beside_long_strange_names(finished_study, tmp_path
         assert row.split()[-2:] == [f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}"]
         assert len(row) <= (80 if terminal else 100)
     assert out.count("parameter_11=0.12345") == 3
-    assert "1 of 4 trials failed: their errors are in study.trials(), and in the journal." in out
+    assert "1 of 4 trials failed: read their errors in study.trials() or the journal." in out
     assert "not all runs are uploaded: [no] answer" in out
     assert "http://somewhere:5000/#/experiments/1" in out
 

@@ -338,7 +338,9 @@ def test_the_first_that_is_listed_wins(separable, tmp_path, values):
     assert [refit.params["C"] for refit in result.refits] == values[:1] * 3
     assert [refit.n_tied for refit in result.refits] == [3, 3, 3]
     (remark,) = (text for text in result.remarks() if "Tied" in text)
-    assert remark.startswith("Configurations tied on 3 of 3 folds, and the first in the order")
+    assert remark.startswith(
+        "List the preferred configurations first: on 3 of 3 folds several tied"
+    )
     assert (
         "outer0 (3 configurations), outer1 (3 configurations), final (3 configurations)" in remark
     )

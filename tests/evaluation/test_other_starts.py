@@ -93,7 +93,7 @@ def test_it_says_that_random_starts_end_lower_where_they_do():
     assert found["excess"] < 0
     (sentence,) = format_remarks([Remark("local_optimum", found)])
     assert f"{-found['excess']:.1%} lower" in sentence
-    assert "better ones exist" in sentence
+    assert "is not the best local optimum" in sentence
 
 
 def test_multistart_ends_near_the_lowest_of_its_starts(digits):
@@ -120,8 +120,8 @@ def test_a_study_compares_the_final_model_s_starts_and_says_local_optimum(tmp_pa
     assert 0 <= actual["shared"] <= actual["n"] == result.final.n_features
     assert texts.convergence(result.facts).endswith("converged to a local optimum")
     (sentence,) = format_remarks([Remark("local_optimum", actual)])
-    assert f"f {N_OTHER_STARTS} other starts the best ends" in sentence
-    assert f"sharing {actual['shared']} of its {actual['n']} best features" in sentence
+    assert f"the best of {N_OTHER_STARTS} other starts ends" in sentence
+    assert f"with {actual['shared']} of the same {actual['n']} best features" in sentence
     assert sentence in result.remarks()
 
 
@@ -131,6 +131,6 @@ def test_a_remark_of_an_earlier_version_is_of_one_start():
     )
     assert (
         sentence
-        == "The final model is a local optimum: another start ends 2.0% higher, sharing 31 of its"
-        " 50 best features."
+        == "The final model is a local optimum: another start ends 2.0% higher, with 31 of the"
+        " same 50 best features."
     )

@@ -25,7 +25,7 @@ def test_what_is_found_is_counted_by_role():
     assert dict(found.all) == {PLANTED: 2, PROXY: 1, BATCH: 1, NOISE: 1}
     assert dict(found.best) == {PLANTED: 1, PROXY: 1}
     assert found.lost is None
-    assert "2 of 5 genes were planted" in texts.planted_sentence(found)
+    assert "1 of 2 planted genes are found; of the first 2 1 only" in texts.planted_sentence(found)
 
 
 def test_a_gene_of_one_fold_alone_does_not_survive():
@@ -33,7 +33,7 @@ def test_a_gene_of_one_fold_alone_does_not_survive():
     found = PlantedGenes.count(ranking(*folds), ROLES)
     assert dict(found.best) == {PLANTED: 2}
     assert found.lost == LostGene("d", BATCH, 1)
-    assert "d (only followed the plate) is among the 2 best of 1" in texts.lost_sentence(found)
+    assert "d (1 of 3 folds), which only followed the plate" in texts.lost_sentence(found)
 
 
 def test_only_a_generated_table_has_roles():

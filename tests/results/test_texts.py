@@ -187,23 +187,20 @@ def test_the_interval_of_few_errors_says_that_it_knows_no_rare_outliers(at_eight
 
 
 def test_a_choice_at_an_end_of_the_numbers_is_remarked(at_eight):
-    (remark,) = (text for text in at_eight.remarks() if "largest number" in text)
+    (remark,) = (text for text in at_eight.remarks() if "the largest." in text)
     chosen = [fold for fold, n in at_eight.recorded.n_features.items() if n == 8]
     assert (
-        f"On {len(chosen)} of 4 folds the largest number of features that was tried, 8, is chosen: "
-        in remark
+        f"Add larger numbers to evaluation.n_features: {len(chosen)} of 4 folds chose 8" in remark
     )
-    assert f"It is so on {', '.join(chosen)}; larger numbers may score better." in remark
+    assert f"These are {', '.join(chosen)}; larger numbers may score better." in remark
     assert remark in markdown(at_eight.facts)
     mean = changed(at_eight, {"choose_n": "mean"}, position=[None] * 3)
-    assert not any("largest number" in text for text in mean.remarks())
+    assert not any("the largest." in text for text in mean.remarks())
     (smallest,) = format_remarks(
         number_remarks({"outer0": 4, "outer1": 8, "final": 4}, [4, 8, 16], {})
     )
-    assert smallest.startswith(
-        "On 2 of 3 folds the smallest number of features that was tried, 4, is chosen: add smaller"
-    )
-    assert "It is so on outer0, final" in smallest
+    assert "Add smaller numbers to evaluation.n_features: 2 of 3 folds chose 4" in smallest
+    assert "These are outer0, final" in smallest
     for chosen, listed, n_scored, why in (
         (8, [8], 9, "nothing was chosen"),
         (8, [4, 8, 16], 20, "neither end"),
@@ -225,12 +222,9 @@ def test_winners_at_the_end_of_their_grid_are_remarked():
         return format_remarks([*edge_remarks(space, winners, unstructured or {})])
 
     (low,) = told({"alpha": 0.01, "rank": 2}, {"alpha": 0.1, "rank": 4}, {"alpha": 0.01, "rank": 2})
-    assert low.startswith(
-        "The winners of 2 of 3 outer folds have alpha = 0.01, the smallest value of"
-        " solver.space.alpha"
-    )
+    assert "smaller values to solver.space.alpha: 2 of 3 outer folds chose 0.01, the" in low
     (high,) = told({"alpha": 0.1, "rank": 4, "init": "a"}, {"alpha": 0.1, "rank": 4, "init": "a"})
-    assert "2 of 2 outer folds have rank = 4, the largest value" in high
+    assert "larger values to solver.space.rank: 2 of 2 outer folds chose 4, the largest" in high
     assert told({"alpha": 0.01}, {"alpha": 1.0}) == [], "half of the folds, at two ends"
     assert told({"rank": 1}, {"rank": 1}) == [], "there is no smaller rank"
     assert told({"p": 1.0}, {"p": 1.0}) == [], "of two values each is an end"
@@ -238,7 +232,7 @@ def test_winners_at_the_end_of_their_grid_are_remarked():
         "no weight is below 0"
     )
     (no_structure,) = told({"rank": 4}, {"rank": 4}, unstructured={"rank": 4})
-    assert no_structure.endswith("assumes no structure: on these data structure does not pay.")
+    assert "2 of 2 folds chose rank = 4, which assumes no structure" in no_structure
 
 
 def test_estimators_at_the_end_of_their_grid_are_remarked():
@@ -268,11 +262,11 @@ def test_estimators_at_the_end_of_their_grid_are_remarked():
         return format_remarks(found)
 
     (high,) = told(fold((0.1, 1.0), 1.0), fold((0.1, 1.0), 1.0), fold((1.0, 0.1), 1.0))
-    assert high.startswith("On most of 3 outer folds C = 1 is chosen, the largest")
-    assert "add larger ones to evaluation.C. Folds: the method 2, all features 3." in high
+    assert "larger values to evaluation.C: most of 3 folds chose C = 1, the largest" in high
+    assert "Folds: the method 2, all features 3." in high
     (low,) = told(*[fold((0.1, 0.1), 0.1, f_test=(0.01, 1.0))] * 2)
-    assert "C = 0.01 is chosen, the smallest" in low
-    assert "add smaller ones to evaluation.C. Folds: the F-test 2." in low
+    assert "smaller values to evaluation.C: most of 2 folds chose C = 0.01, the smallest" in low
+    assert "Folds: the F-test 2." in low
     assert told(fold((0.1, 0.1), 1.0), fold((0.1, 0.1), 0.01)) == [], (
         "half of the folds, at two ends"
     )
@@ -291,10 +285,8 @@ def test_few_folds_that_can_tell_little_are_remarked():
     found = paired_comparison(scores, other, 0.5)
     test = found.corrected
     (told,) = format_remarks(few_folds_remarks([test, None], 3, of_draws=False))
-    assert told.startswith(
-        f"With 3 folds only differences above {test.upper - found.mean:.3f} can be seen; "
-    )
-    assert f"The difference here is {abs(found.mean):.3f}." in told
+    assert told.startswith(f"To tell differences below {test.upper - found.mean:.3f}, set cv.outer")
+    assert f"Over these 3 folds the difference is {abs(found.mean):.3f}." in told
     assert (
         list(
             few_folds_remarks(

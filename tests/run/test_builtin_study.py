@@ -23,4 +23,4 @@ def test_the_builtin_study_finds_planted_genes_and_none_of_the_batch(tmp_path):
     assert study.references["all features"].paired.mean > 0
     assert study.references[CONFOUNDS].mean < study.test_mean
     text = " ".join(answer_sentences(study))
-    assert f"{found.best[PLANTED]} were planted" in text
+    assert f"{found.best[PLANTED]} of 10 planted genes are found" in text

@@ -174,10 +174,7 @@ def test_without_a_final_fold_there_is_neither_model_nor_ranking_and_all_say_so(
     assert not result.recorded.is_ranked
     assert result.recorded.ranks_features
     assert list(result.recorded.n_scored) == ["outer0", "outer1", "outer2"]
-    remark = (
-        "There is no final model, and so no model.skops and no ranking of the features by it: set"
-        " cv.final to true."
-    )
+    remark = "Set cv.final to true to get a final model, model.skops and its ranking."
     assert remark in result.remarks()
     assert remark in printed
     for asked in (result.ranking, lambda: result.model, lambda: result.final, result.plot_ranking):

@@ -335,10 +335,7 @@ def test_limitations_stand_where_the_figures_do(folder):
         np.mean([refit["redundancy"][1] for refit in refits(folder, 1)[:2]])
     )
     assert rows["SMR"].notes["tried"] == [
-        (
-            "search.time_budget ended the search after 6 of 9 trials: raise it and resume the"
-            " study for the others"
-        )
+        "Raise search.time_budget and resume: it ended the search after 6 of 9 trials"
     ]
     said = text_of(folder)
     numbered = {
