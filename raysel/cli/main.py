@@ -8,8 +8,9 @@ import gc
 import os
 import shlex
 import sys
+import textwrap
 import traceback
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from raysel.cli.commands import COMMANDS
 from raysel.core import __version__
+from raysel.core.glossary import TERMS
 
 if TYPE_CHECKING:
     from raysel.core.errors import RayselError
@@ -67,13 +69,26 @@ def make_main(name: str) -> Callable[..., int]:
 
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
-        prog="raysel", description="Which features matter, and how far to trust the answer."
+        prog="raysel",
+        description="Which features matter, and how far to trust the answer.",
+        epilog=_glossary(),
+        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"raysel {__version__}")
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
         command.fill(parsers.add_parser(name, help=command.summary))
     return parser
+
+
+def _glossary() -> str:
+    """Return the terms with their meanings, in two columns."""
+    indent = " " * 17
+    lines = [
+        textwrap.fill(f"  {term:<15}{meaning}", 80, subsequent_indent=indent)
+        for term, meaning in TERMS.items()
+    ]
+    return "\n".join(["terms:", *lines])
 
 
 def _refuse(words: Sequence[str]) -> int:

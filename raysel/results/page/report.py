@@ -10,12 +10,13 @@ from raysel.config.plain_data import dump_yaml
 from raysel.core import __version__
 from raysel.core.errors import StudyError
 from raysel.core.files import write_result
+from raysel.core.glossary import TERMS
 from raysel.core.printing import mean_and_sd, short
 from raysel.results import texts
 from raysel.results.description import Preview
 from raysel.results.export import command_again
 from raysel.results.page import contents, findings, procedure
-from raysel.results.page.contents import Block, CodeBlock, Page, Section, Text
+from raysel.results.page.contents import Block, CodeBlock, Page, Section, Table, Text
 from raysel.results.result import StudyResult
 
 _LONGEST_REMARK = 600
@@ -60,6 +61,7 @@ def make_page(result: StudyResult) -> Page:
         findings.optimism(result),
         findings.confusion(result),
         cite(result),
+        glossary(),
     ]
     study, config = result.stored.study, result.config
     name = short(study.data_name, 80)
@@ -132,3 +134,9 @@ def cite(result: StudyResult) -> Section:
         contents.Folded("Configuration (config.yaml)", [config]),
     ]
     return Section("again", "How to cite and run it again", blocks)
+
+
+def glossary() -> Section:
+    """Return the section on the words of a report."""
+    table = Table("Terms of this report.", ["term", "meaning"], list(TERMS.items()), (0, 1))
+    return Section("words", "What the words mean", [table])
