@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -9,7 +10,13 @@ from contextlib import ExitStack
 from rich.console import Console
 
 from raysel.cli.commands import JOINED
-from raysel.cli.summary import print_line, print_no_upload, print_table, print_upload
+from raysel.cli.summary import (
+    print_line,
+    print_no_upload,
+    print_sentence,
+    print_table,
+    print_upload,
+)
 from raysel.config import load_comparison
 from raysel.core.credentials import bare_uri
 from raysel.core.printing import Terminal
@@ -62,6 +69,16 @@ def print_comparison(comparison: ComparisonResult, out: Console) -> None:
     _print_lines(text.remarks, out)
 
 
+def print_outcome(comparison: ComparisonResult, out: Console) -> None:
+    """Print the scores of a comparison and the differences to the reference, on one screen."""
+    text = comparison_text(comparison)
+    print_sentence(out, text.title, style="bold")
+    if text.verdict:
+        print_sentence(out, text.verdict, style="yellow")
+    for table in filter(None, (text.tables[0], text.differences)):
+        print_table(table, out)
+
+
 def print_joined(joined: JoinedComparison, out: Console) -> None:
     """Print the scores and mean ranks of methods over several data sets, and their tests."""
     out.print(joined.title, markup=False, style="bold")
@@ -72,10 +89,9 @@ def print_joined(joined: JoinedComparison, out: Console) -> None:
 
 def print_comparison_files(directory: StudyDirectory, out: Console) -> None:
     """Print where the files and the runs of a comparison are."""
-    record = ComparisonRecord.read(directory)
-    out.print()
+    record, place = ComparisonRecord.read(directory), shlex.quote(shown_place(directory.path))
     print_line(out, "report", shown_place(directory.report))
-    print_line(out, "tables", f"{shown_place(directory.results)}/ (comparison.md, ...)")
+    print_line(out, "next", f"python -m raysel compare {place}")
     if not next(iter(load_comparison(directory.config).members.values())).tracking.mlflow:
         print_no_upload(directory.path, out)
         return

@@ -61,24 +61,24 @@ def print_answer(
         return
     _print_found(result, out)
     for remark in _that_fit(_asked(result.facts, noted=noted), _height(result, out), out.width):
-        _say(out, remark, style="yellow")
+        print_sentence(out, remark, style="yellow")
 
 
 def _print_found(result: StudyResult, out: Console) -> None:
     """Print score, verdict, references and the ten best features on less than a screen."""
     facts = result.facts
-    _say(out, texts.headline(facts), style="bold")
+    print_sentence(out, texts.headline(facts), style="bold")
     if verdict := texts.short_verdict(facts):
-        _say(out, verdict, style="yellow")
+        print_sentence(out, verdict, style="yellow")
     if facts.references:
         print_table(texts.score_table(facts), out)
     if facts.agreement:
         ranking = result.ranking(by=FINAL if facts.final else CONSENSUS)
         print_table(texts.best_features_table(facts, ranking), out)
     for label, text in _further_scores(facts):
-        _say(out, text, label)
+        print_sentence(out, text, label)
     for text in _planted(facts):
-        _say(out, text)
+        print_sentence(out, text)
 
 
 def _height(result: StudyResult, out: Console) -> int:
@@ -108,29 +108,29 @@ def _that_fit(remarks: Sequence[str], height: int, width: int) -> Iterator[str]:
 def _print_all(result: StudyResult, out: Console) -> None:
     """Print all sentences, tables and remarks of a study."""
     facts = result.facts
-    _say(out, texts.headline(facts), style="bold")
+    print_sentence(out, texts.headline(facts), style="bold")
     if notes := " ".join(texts.headline_notes(facts)):
-        _say(out, notes)
+        print_sentence(out, notes)
     verdicts = [*texts.verdict_sentences(facts), texts.missing_references_sentence(facts)]
     if verdict := " ".join(filter(None, verdicts)):
-        _say(out, verdict, style="yellow")
+        print_sentence(out, verdict, style="yellow")
     if facts.references:
         print_table(texts.score_table(facts), out)
     if facts.agreement:
         print_features(result, result.ranking(by=FINAL if facts.final else CONSENSUS), out)
     for label, text in (*_further_scores(facts), *_details(facts)):
-        _say(out, text, label)
+        print_sentence(out, text, label)
     for text in _planted(facts):
-        _say(out, text)
+        print_sentence(out, text)
     for remark in format_remarks(facts.remarks):
-        _say(out, remark, style="yellow")
+        print_sentence(out, remark, style="yellow")
     for table in (texts.curve_table(facts), texts.winners_table(facts)):
         if len(table.rows) > 1:
             out.print()
             print_table(table, out)
     out.print()
     for text in _explanations(facts):
-        _say(out, text, style="dim")
+        print_sentence(out, text, style="dim")
 
 
 def print_features(result: StudyResult, ranking: FeatureRanking, out: Console) -> None:
@@ -138,7 +138,7 @@ def print_features(result: StudyResult, ranking: FeatureRanking, out: Console) -
     found = result.facts.coefficients
     out.print()
     print_table(texts.feature_table(ranking, found.directions() if found else ()), out)
-    _say(out, ranking.what_to_print, style="dim")
+    print_sentence(out, ranking.what_to_print, style="dim")
     out.print()
 
 
@@ -238,7 +238,7 @@ def _mlflow_lines(result: StudyResult) -> list[str]:
 # --- lines and tables --------------------------------------------------------------------------
 
 
-def _say(out: Console, text: str, label: str = "", style: str | None = None) -> None:
+def print_sentence(out: Console, text: str, label: str = "", style: str | None = None) -> None:
     """Print a sentence behind its label, wrapped on a terminal."""
     indent = _LABEL if label else 0
     line = f"{label:<{indent}}{text}"
@@ -264,10 +264,10 @@ def print_upload(place: Path, states: Iterable[Mapping[str, Any]], out: Console)
     """Print what a user must know of the upload to MLflow, and the command that completes it."""
     states = list(states)
     for text in notices(states):
-        _say(out, text, " ", style="yellow")
+        print_sentence(out, text, " ", style="yellow")
     if not states[0].get("complete"):
         why = states[0].get("error") or "MLflow was too slow"
-        _say(out, f"not all runs are uploaded: {why}. To upload:", " ", style="yellow")
+        print_sentence(out, f"not all runs are uploaded: {why}. To upload:", " ", style="yellow")
         print_line(out, "", f"python -m raysel.tune --replay {shlex.quote(shown_place(place))}")
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from raysel.base.registry import imports_code
 from raysel.cli.commands import BUILTIN
-from raysel.cli.compare import print_comparison, print_comparison_files
+from raysel.cli.compare import print_comparison_files, print_outcome
 from raysel.cli.plan import announce, announce_members, describe
 from raysel.cli.reference import print_references
 from raysel.cli.replay import run_replay
@@ -114,7 +114,7 @@ def _print_result(
     if isinstance(result, StudyResult):
         print_files(result, out)
         return []
-    print_comparison(result, out)
+    print_outcome(result, out)
     print_comparison_files(directory, out)
     entries = ComparisonRecord.read(directory).members
     return [entry for entry in entries if entry.error is not None]

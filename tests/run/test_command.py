@@ -85,7 +85,7 @@ def test_the_command_says_what_was_found_and_where(finished):
             rf"{label} \({number} of 3\): test accuracy {mean:.3f} ± \d\.\d\d\d \(SD\)\n",
             finished.out,
         )
-    assert "comparison compared/comparison/ (comparison.md, " in finished.out
+    assert "next    python -m raysel compare compared\n" in finished.out
     assert "not all runs are uploaded" not in finished.out
 
 

@@ -32,7 +32,11 @@ class ComparisonText:
     title: str
     #: A sentence on each member beside the reference.
     answer: list[str]
+    #: Which members are better than the reference, worse or neither, in one sentence.
+    verdict: str
     tables: list[TextTable]
+    #: The table of differences to the reference, one of the tables; None if there are none.
+    differences: TextTable | None
     notes: list[str]
     remarks: list[str]
 
@@ -79,14 +83,23 @@ def comparison_text(comparison: ComparisonResult) -> ComparisonText:
         title = f"Test scores at each common number of best features, mean ± SD over the {runs}"
         cells = [[_mean_and_sd(row.by_n[n]) for n in common] for row in scored]
         tables.append(_by_method(title, [*map(str, common)], scored, cells))
-    if pairs:
-        tables.append(_difference_table(comparison, list(pairs.values())))
+    differences = _difference_table(comparison, list(pairs.values())) if pairs else None
+    if differences is not None:
+        tables.append(differences)
     if rows:
         tables.append(_settings_table(rows))
     folds = f" on the same {comparison.folds.describe()}" if comparison.folds else ""
     title = f"{comparison.name}: {len(comparison.members)} methods{folds}"
     answer = [_verdict_sentence(comparison, pair) for pair in pairs.values()]
-    return ComparisonText(title, answer, tables, notes.lines(), list(_remarks(comparison, rows)))
+    return ComparisonText(
+        title=title,
+        answer=answer,
+        verdict=_verdict_of_all(comparison),
+        tables=tables,
+        differences=differences,
+        notes=notes.lines(),
+        remarks=list(_remarks(comparison, rows)),
+    )
 
 
 def _by_method(
@@ -149,6 +162,15 @@ def _verdict_sentence(comparison: ComparisonResult, pair: Pair) -> str:
     pool = " on these samples" if pair.is_of_pool else ""
     verdict = VERDICTS.get(pair.verdict, f"{pair.label} is {pair.verdict}{pool}")
     return f"With {reference} the score is {scores[0]}, with {pair.label} {scores[1]}: {verdict}."
+
+
+def _verdict_of_all(comparison: ComparisonResult) -> str:
+    """Return which members are better or worse than the reference; empty without a pair."""
+    labels = _grouped((pair.verdict, pair.label) for pair in comparison.pairs.values())
+    told = [
+        f"{VERDICTS.get(str(verdict), verdict)}: {', '.join(of)}" for verdict, of in labels.items()
+    ]
+    return f"Compared with {comparison.reference}, {'; '.join(told)}." if told else ""
 
 
 def _mean(row: MemberRow) -> str:

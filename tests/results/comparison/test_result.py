@@ -30,7 +30,7 @@ from small_comparisons import (
 
 import raysel
 from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
-from raysel.cli.compare import print_comparison
+from raysel.cli.compare import print_comparison, print_outcome
 from raysel.cli.main import main as run_command
 from raysel.core.errors import DirectoryError
 from raysel.numerics.inference import paired_comparison
@@ -389,6 +389,18 @@ def test_every_cell_is_printed_whole_on_a_narrow_terminal(folder, width):
     scores = printed.split("Test scores at")[0].splitlines()
     assert sum(line.startswith("method ") for line in scores) > (width == 60)
     assert sum(line.startswith("GP ") for line in scores) == 1
+
+
+def test_the_end_of_a_comparison_fits_a_screen(folder):
+    comparison = rename_reference(folder, "MKL (least squares, inf)")
+    console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system=None)
+    print_outcome(comparison, console)
+    lines = console.file.getvalue().splitlines()
+    assert len(lines) <= 24 - 4  # with report, next command and MLflow
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    text = " ".join(lines)
+    for pair in comparison.pairs.values():
+        assert pair.label in text.partition("Test scores")[0]
 
 
 def test_tables_are_100_columns_wide_where_the_output_is_no_terminal(folder, monkeypatch):
