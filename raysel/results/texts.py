@@ -612,7 +612,7 @@ def planted_sentence(found: PlantedGenes) -> str:
     n, best = found.all[PLANTED], found.best
     told = f"{best[PLANTED]} of {n} planted genes are found"
     others = [f"{best[role]} {said}" for role, said in _ROLES_IN_WORDS.items() if best[role]]
-    return f"{told}; of the first {n} {', '.join(others)}." if others else f"{told}."
+    return f"{told}; of the first {n}, {', '.join(others)}." if others else f"{told}."
 
 
 def lost_sentence(found: PlantedGenes) -> str:

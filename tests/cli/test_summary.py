@@ -157,6 +157,8 @@ def test_the_end_names_the_ten_best_features_what_to_do_and_the_next_command(fin
     assert f"python -m raysel stability {finished.path}" in screen.getvalue()
 
 
+#: Lines of report, next command and MLflow at the end of a study.
+FILE_LINES = 5
 #: Studies of several kinds, by the changes of a small one: of a quantity, of grouped samples with
 #: many remarks, of a method without references to select by, with further metrics.
 KINDS = {
@@ -184,14 +186,18 @@ def test_the_end_of_a_study_fits_a_screen_of_24_lines_and_80_columns(kind, tmp_p
         write_digits(tmp_path / "few.npz")
         raw = raw_config(tmp_path / "few.npz", **KINDS[kind])
     result = run_offline(raw, tmp_path / "study")
-    screen = io.StringIO()
-    print_files(result, Console(file=screen, width=80))
-    place = "raysel-studies/name-20260101-000000"
-    files = screen.getvalue().replace(str(result.path), place).splitlines()
     for noted in (True, False):
         lines = shown(result, terminal=True, verbose=False, noted=noted)
         assert max(map(len, lines)) <= 80
-        assert len(lines) + sum(-(-len(line) // 80) for line in files) <= 24
+        assert len(lines) <= 24 - FILE_LINES
+
+
+def test_the_files_of_a_study_take_five_lines_of_80_columns(finished, monkeypatch):
+    monkeypatch.chdir(finished.path.parent)
+    screen = io.StringIO()
+    print_files(finished, Console(file=screen, width=80))
+    text = screen.getvalue().replace(str(finished.path), "raysel-studies/name-20260101-000000")
+    assert sum(-(-len(line) // 80) for line in text.splitlines()) <= FILE_LINES
 
 
 def test_what_the_command_has_noted_on_the_data_is_not_printed_again(finished):

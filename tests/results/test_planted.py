@@ -25,7 +25,7 @@ def test_what_is_found_is_counted_by_role():
     assert dict(found.all) == {PLANTED: 2, PROXY: 1, BATCH: 1, NOISE: 1}
     assert dict(found.best) == {PLANTED: 1, PROXY: 1}
     assert found.lost is None
-    assert "1 of 2 planted genes are found; of the first 2 1 only" in texts.planted_sentence(found)
+    assert "1 of 2 planted genes are found; of the first 2, 1 only" in texts.planted_sentence(found)
 
 
 def test_a_gene_of_one_fold_alone_does_not_survive():
