@@ -307,9 +307,8 @@ class Aggregate(IterativeEstimator, TaskProjector):
         elif largest_ratio > 1 - SMALLEST_WITHIN:
             where = ""
             reason = (
-                "the samples of a task have too few degrees of freedom within classes for the"
-                " columns that the other tasks do not have or do not vary in, in which its classes"
-                " are separated without error"
+                "a task has too few samples for the columns that vary in it alone, and these"
+                " separate its classes without error"
             )
         else:
             return

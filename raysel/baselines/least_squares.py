@@ -122,9 +122,8 @@ class _Bilinear(IterativeEstimator, TensorShaped):
                         factors, J = stepped, J if samples.inside is None else lower
             except np.linalg.LinAlgError as error:
                 raise np.linalg.LinAlgError(
-                    f"alpha={self.alpha:g} vanishes in rounding beside the squares of features that"
-                    f" deviate from their means by up to {prepared.scale:g}: raise alpha, or divide"
-                    f" the features by {prepared.scale:g}."
+                    f"alpha={self.alpha:g} vanishes in rounding beside features that deviate from"
+                    f" their means by up to {prepared.scale:g}: raise alpha, or divide them by it."
                 ) from error
             P, J = reached(factors)
             self._keep(P, prepared)

@@ -127,9 +127,8 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
             "linear SVM with an l1 or l2 penalty: a model of all columns at once, no structure"
             " among them",
             {"C": {"logspace": [0.003, 0.3, n_values]}, "penalty": ["l1", "l2"]},
-            "the weight of the loss, smaller is sparser; the smallest select a few columns or none;"
-            " l1 sets most weights to 0, l2 none: where many columns tell a little each, l1 cannot"
-            " rank them all",
+            "the weight of the loss: small ones select few columns; l1 sets most weights"
+            " to 0 and cannot rank all columns, l2 sets none",
         )
 
     def complexity_key(self) -> tuple[float, ...]:

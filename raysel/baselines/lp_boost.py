@@ -381,9 +381,8 @@ def _stratified(codes: LabelArray, generator: np.random.RandomState) -> _Folds:
         return []
     if counts.max() < 2:
         raise DataError(
-            "LPBoost scores each training sample by SVMs of the others, and each of the"
-            f" {len(counts)} classes has one training sample only: give at least two samples of a"
-            " class."
+            f"each of the {len(counts)} classes has one training sample only: give two or more, as"
+            " LPBoost scores each by SVMs of the others."
         )
     splitter = StratifiedKFold(
         int(np.clip(counts.min(), 2, _FOLDS)), shuffle=True, random_state=generator

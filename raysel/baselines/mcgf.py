@@ -183,9 +183,9 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         super().check(n_features)
         if self.alpha >= 1:
             raise ConfigError(
-                f"alpha={self.alpha:g} makes the objective of MCGF not convex: it is a fraction of"
-                " beta divided by the largest eigenvalue of the label correlations; give at least"
-                " 0 and below 1."
+                f"alpha={self.alpha:g} makes the objective of MCGF not convex: give at least 0 and"
+                " below 1. It is a fraction of beta divided by the largest eigenvalue of the label"
+                " correlations."
             )
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
@@ -288,7 +288,7 @@ def correlated_scores(
 def _check_size(n: int, what: str) -> None:
     if n > MOST_SAMPLES:
         raise ConfigError(
-            f"{what} are too many for MCGF, whose graph of all training samples and samples to"
-            f" predict together takes {17e-9 * n**2:.1f} GB here and a time that grows with the"
-            f" cube of their number: use at most {MOST_SAMPLES} in total."
+            f"{what} are too many for MCGF: use at most {MOST_SAMPLES} in total. Its graph of all"
+            f" of them would take {17e-9 * n**2:.1f} GB, and a time that grows with the cube of"
+            " their number."
         )

@@ -160,8 +160,8 @@ def _select(parser: ArgumentParser) -> None:
         "--mask",
         metavar="FILE",
         help=(
-            "also write a mask of the features that the model selects in the shape of a sample,"
-            " *.npy or *.nii.gz (needs nibabel); a different file of that name is never replaced"
+            "also write a mask of the selected features in the shape of a sample, *.npy or *.nii.gz"
+            " (needs nibabel); no other file is replaced"
         ),
     )
     add(
@@ -215,7 +215,7 @@ def _stability(parser: ArgumentParser) -> None:
     )
     text = (
         "number of features that a half selects (default: that of the final model, or the largest"
-        " of which a threshold bounds the false ones by 1)"
+        " that bounds the false ones by 1)"
     )
     add("--top", type=int, metavar="N", help=text)
     text = (
@@ -402,10 +402,10 @@ COMMANDS = {
         "stability selection: how often each feature is selected on half of the data",
         _stability,
         "resampling:stability",
-        "Complementary-pairs stability selection (Shah & Samworth 2013) of a finished study's"
-        " winning configuration: how often each feature is selected on halves of the samples, and a"
-        " set of features with a bound on the expected number of false selections. An interrupted"
-        " run continues where it stopped.",
+        "Stability selection (Shah & Samworth 2013) of a finished study's winning configuration:"
+        " how often each feature is selected on halves of the samples. It gives a set of features"
+        " with a bound on how many of them are false. An interrupted run continues where it"
+        " stopped.",
         computes=True,
     ),
     "permute": Command(
@@ -421,10 +421,10 @@ COMMANDS = {
         " labels",
         _audit,
         "audit:run",
-        "Compare what careless use (preparation, selection and tuning on all data, the best kept)"
-        " says with what nested cross-validation says, and both on permuted labels. FILE is a"
-        " study, or data, which are prepared as raysel init drafts; of these the method is the"
-        " F-test's best features and a linear SVM, or ridge for a quantity.",
+        "Compare careless use (preparation, selection and tuning on all data, the best kept) with"
+        " nested cross-validation, also on permuted labels. FILE is a study, or data. Data are"
+        " prepared as raysel init drafts; the method is the F-test with a linear SVM, or with ridge"
+        " for a quantity.",
         computes=True,
     ),
     "trust": Command(
@@ -432,9 +432,8 @@ COMMANDS = {
         _trust,
         "trust:run",
         "Show a study of another account or of an older version, and sign its models with this"
-        " account's key, so that all commands and functions use them. Do so only if you trust who"
-        " made them: the model of a stranger may crash the process that predicts with it, or read"
-        " what is there.",
+        " account's key. All commands use signed models. Sign only models of people that you"
+        " trust: another one may crash the process that predicts with it, or read its memory.",
     ),
     "upload": Command(
         "copy the directory of a study or of a comparison to a URI",

@@ -73,10 +73,10 @@ def print_solver_reference(out: Console, name: str = "") -> None:
         out,
     )
     text = (
-        "\ndata: tensor is a table, or samples of two or more axes; modalities, several descriptors"
-        " of a sample; tasks, several data sets with features of their own; volume, the voxels of a"
-        " mask.\nAny classifier or selector in scikit-learn's style by its dotted name, e.g."
-        " sklearn.svm.LinearSVC."
+        "\ndata: tensor is a table, or samples of two or more axes.\nmodalities are several"
+        " descriptors of a sample.\ntasks are several data sets with features of their own.\n"
+        "volume is the voxels of a mask.\nAny classifier or selector in scikit-learn's style by its"
+        " dotted name, e.g. sklearn.svm.LinearSVC."
     )
     out.print(text)
 

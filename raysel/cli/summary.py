@@ -31,8 +31,8 @@ from raysel.tracking.journal_upload import notices
 from raysel.tracking.mlflow_store import store_file, with_store_file
 from raysel.tracking.mlflow_view import ALL_STUDIES, runs_page
 
-#: Columns of the labels of figures and of files, with the space behind them.
-_LABEL, _FILE_LABEL = 11, 8
+#: Columns of most labels, with the space behind them.
+_LABEL = 8
 _MOST_ACTIONS = 3
 #: Lines of the screen that the end of a study fits, and of them those of its files.
 _SCREEN, _FILE_LINES = 24, 5
@@ -147,7 +147,7 @@ def _further_scores(facts: Facts) -> Iterator[tuple[str, str]]:
     if facts.by_task:
         yield "by task", texts.format_each(facts.by_task)
     if facts.report:
-        yield "reported", texts.format_each(facts.report, "test ")
+        yield "also", texts.format_each(facts.report)
 
 
 def _planted(facts: Facts) -> Iterator[str]:
@@ -240,7 +240,7 @@ def _mlflow_lines(result: StudyResult) -> list[str]:
 
 def print_sentence(out: Console, text: str, label: str = "", style: str | None = None) -> None:
     """Print a sentence behind its label, wrapped on a terminal."""
-    indent = _LABEL if label else 0
+    indent = max(_LABEL, len(label) + 1) if label else 0
     line = f"{label:<{indent}}{text}"
     if out.is_terminal:  # words, e.g. names of parameters, are never broken
         wrapper = textwrap.TextWrapper(out.width, break_long_words=False, break_on_hyphens=False)
@@ -251,7 +251,7 @@ def print_sentence(out: Console, text: str, label: str = "", style: str | None =
 
 def print_line(out: Console, label: str, text: str) -> None:
     """Print a path, an address or a command, which is not broken, behind its label."""
-    out.print(f"{label:<{_FILE_LABEL}}{text}", markup=False, soft_wrap=True)
+    out.print(f"{label:<{_LABEL}}{text}", markup=False, soft_wrap=True)
 
 
 def print_no_upload(place: Path, out: Console) -> None:

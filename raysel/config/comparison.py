@@ -235,7 +235,6 @@ def _refused(key: str) -> str:
     if section == "dataset" and name and name.partition(".")[0] not in DatasetConfig.model_fields:
         return ""
     return (
-        "a member cannot change this key, because the members are compared on the same samples,"
-        " labels, folds and seed; set it beside `compare`, for all members (a member has"
-        f" {allowed})"
+        "a member cannot change this key, as all members have the same samples, labels, folds and"
+        f" seed; set it beside `compare`. A member has {allowed}"
     )

@@ -208,9 +208,8 @@ def check_entries(folder: Path, names: Iterable[str]) -> None:
             raise DirectoryError(f"{entry} cannot be examined: {error.strerror}.") from error
         if kind not in (stat.S_IFREG, stat.S_IFDIR):
             raise DirectoryError(
-                f"{entry} is {_KINDS.get(kind, 'a special file')}, which is not followed in a"
-                " study's directory, because it may lead anywhere; replace it by the file or"
-                " folder itself, or remove it."
+                f"{entry} is {_KINDS.get(kind, 'a special file')}, which is not followed, as"
+                " it may lead anywhere; replace it by the file or folder itself, or remove it."
             )
 
 

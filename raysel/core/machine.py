@@ -138,8 +138,8 @@ def check_data_bytes(
         raise DataError(
             f"{path}: {what} would take {format_bytes(claimed)} of memory, above the limit of"
             f" {format_bytes(limit)}{source}. If you trust the file, set the environment variable"
-            f" {MAX_DATA_BYTES} to more bytes; a file that is much smaller than what it claims is"
-            f" damaged or an attack.{remedy}"
+            f" {MAX_DATA_BYTES} to more bytes. A much smaller file is damaged or an"
+            f" attack.{remedy}"
         )
 
 

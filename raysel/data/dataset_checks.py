@@ -59,8 +59,8 @@ def validated_parts(
     for part, values in (("y", y), ("groups", groups), *where_measured.items()):
         if values is not None and len(values) != len(X):
             raise DataError(
-                f"{where}: X has {len(X)} rows but {part} has {len(values)}; X must be (n, d) or"
-                " (n, h, w), with one label and one group for each of the n samples."
+                f"{where}: X has {len(X)} rows but {part} has {len(values)}; give one value for"
+                " each sample of X, (n, d) or (n, h, w)."
             )
     if groups is not None and groups.ndim != 1:
         raise DataError(
@@ -154,8 +154,8 @@ def _check_finite(X: Samples, names: tuple[str, ...], where: str, *, unprepared:
         row, column = min(bad.tolist())
         raise DataError(
             f"{where}: X holds {len(bad)} values that are {what}, the first in row {row}, column"
-            f" {column} (feature '{names[column]}', counted from 0); remove these samples, or let a"
-            " study fill NaN within its folds, by dataset.prepare: [{impute: median}]."
+            f" {column} (feature '{names[column]}', counted from 0). Remove these samples, or fill"
+            " NaN within the folds by dataset.prepare: [{impute: median}]."
         )
     return unprepared and any(bool(np.isnan(block).any()) for _, _, block in iter_parts(X))
 
@@ -168,9 +168,9 @@ def _check_stored(X: StoredSamples, names: tuple[str, ...], where: str) -> None:
         for i, j in np.argwhere(~np.isfinite(block))[:1].tolist():
             raise DataError(
                 f"{where}: X holds values that are NaN or infinite, the first in row"
-                f" {positions[i]}, column {j} (feature '{names[j]}', counted from 0); remove these"
-                " samples, or leave dataset.in_memory out and let a study fill NaN within its"
-                " folds, by dataset.prepare: [{impute: median}]."
+                f" {positions[i]}, column {j} (feature '{names[j]}', counted from 0). Remove these"
+                " samples, or leave dataset.in_memory out and fill NaN within the folds by"
+                " dataset.prepare: [{impute: median}]."
             )
 
 

@@ -88,8 +88,7 @@ _LABELLED: dict[Reader, str] = {
     read_image_folder: "has a folder for each class, which names it: leave labels out",
 }
 _NIFTI_FILES = (
-    "With a mask, a NIfTI image, the data file is a table with a column of names of NIfTI files"
-    " (.nii, .nii.gz) and a column of labels."
+    "With a mask, give a table with a column of NIfTI files (.nii, .nii.gz) and a column of labels."
 )
 
 
@@ -241,8 +240,8 @@ def load_dataset(
         )
     if mask is not None and as_uri(path_or_name):
         raise DataError(
-            "a table of NIfTI files cannot be read from a URI, because the files that it names"
-            " would not be fetched; copy the folder to this machine and give its path."
+            "a table of NIfTI files cannot be read from a URI; copy it and its files to this"
+            " machine and give the path."
         )
     place = local_data(path_or_name)
     one, quantities = _split_label(label)

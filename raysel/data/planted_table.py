@@ -53,8 +53,8 @@ def make_gene_table(
         )
     if not 1 <= n_planted <= n_modules - 2:
         raise ConfigError(
-            f"n_planted={n_planted} must be at least 1 and at most n_modules - 2 ="
-            f" {n_modules - 2}: a module has one planted gene, the last two follow the plate."
+            f"n_planted={n_planted} must be from 1 to n_modules - 2 = {n_modules - 2}: a module has"
+            " one planted gene, the last two follow the plate."
         )
     if not 0 <= empty < 1:
         raise ConfigError(f"empty={empty} is no share of the cells: give a number from 0 to 1.")

@@ -88,7 +88,7 @@ def _check_memory(n_samples: int, n_folds: int, n_inner: int) -> None:
     if claimed > _SHARE * machine_memory():
         raise ConfigError(
             f"{n_folds} folds of {n_samples} samples with {n_inner} inner folds each would take"
-            f" {format_bytes(claimed)} of memory, above a quarter of this machine's: take fewer"
+            f" {format_bytes(claimed)}, above a quarter of this machine's memory. Take fewer"
             " samples, or less of cv.repeats, cv.outer or cv.inner."
         )
 

@@ -211,6 +211,5 @@ class Recorder:
             self._memory_limit = math.inf
             self.log.message(
                 f"this process uses {used / 2**30:.1f} GiB, more than {_MEMORY_SHARE:.0%} of the"
-                " machine's memory: if it is killed, resume the study; a study of fewer"
-                " configurations needs less"
+                " machine's memory. If it is killed, resume the study; fewer trials need less"
             )

@@ -52,8 +52,8 @@ class LabelPermutations:
         self.kind = ", ".join(sorted(kinds, reverse=True))
         if not self._exchanges:
             raise DataError(
-                f"no permutation of {self.kind} changes a label: a permutation test needs samples,"
-                " or groups, of different labels that can be exchanged within each task and group."
+                f"no permutation of {self.kind} changes a label: give samples, or groups, of"
+                " different labels that can be exchanged within each task and group."
             )
 
     def _exchange_in_task(

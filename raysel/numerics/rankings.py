@@ -304,9 +304,8 @@ def redundancy(X: FloatArray, order: IntArray, n_features: Sequence[int]) -> Flo
 
 #: What has to hold to read the bounds as ones on features without an effect.
 ASSUMPTIONS = (
-    "Reading the bound as one on features without an effect assumes that their selections are"
-    " exchangeable, and that the method selects them no more often than a random choice would; a"
-    " feature that only stands for one with an effect, because it depends on it, counts as true."
+    "The bound holds for features without an effect if these are exchangeable and selected no more"
+    " often than by a random choice. A feature that depends on one with an effect counts as true."
 )
 #: Share of a step of the grid within which a threshold counts as on the grid, because 0.57 * 100 is
 #: above 57.

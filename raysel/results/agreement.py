@@ -78,9 +78,9 @@ def source_ranking(
         )
     if by == FINAL and not records.has_final:
         raise StudyError(
-            f"the study {records.name} has no final model, because cv.final is false; rank the"
-            f" features by {CONSENSUS!r} or by the outer fold {outer[0]!r}, or run a study with"
-            " cv.final: true."
+            f"the study {records.name} has no final model, because cv.final is false. Rank by"
+            f" {CONSENSUS!r} or by the outer fold {outer[0]!r}, or run a study with cv.final:"
+            " true."
         )
     n, chosen_by = choose_top(records, top, by)
     scores = {refit.fold: refit.feature_scores or () for refit in records.refits}

@@ -111,8 +111,8 @@ class Audit:
         found = [
             self._scores(),
             (
-                f"Careless is the {scores} by plain cross-validation, with all else fitted to all"
-                f" {n} samples before."
+                f"The careless score is the {scores} by plain cross-validation, where all else was"
+                f" fitted to all {n} samples before."
             ),
         ]
         if self.n_divided != n:
@@ -134,8 +134,8 @@ class Audit:
         found += [f"evaluation.estimator fails with {each}." for each in failing]
         if self.n_groups is None:
             found.append(
-                "No groups were given: if samples belong together, as those of one subject do, both"
-                " scores are too high; give groups."
+                "Give groups if samples belong together, as those of one subject do: without them"
+                " both scores are too high."
             )
         return found
 

@@ -47,15 +47,15 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
     ).format,
     "smaller_top": (
         "Stability selection: each half selects at most {top} features, not the {n_of_model} of the"
-        " final model, whose false ones no threshold bounds by 1."
+        " final model.\nOf so many, more than 1 false one may be expected."
     ).format,
     "fewer_scored": (
         "Stability selection: no half gives more than {q} features a score, fewer than {top}: the"
         " bounds are those of a top of {q}."
     ).format,
     "no_bound": (
-        "Stability selection: no threshold bounds the false ones by 1, as a half selects {q} of {p}"
-        " features: give a smaller top, e.g. {smaller}."
+        "Stability selection: give a smaller top, e.g. {smaller}.\nA half selects {q} of {p}"
+        " features, of which more than 1 may be false."
     ).format,
     "halves_of_other_versions": "Stability selection: {text}".format,
 }
@@ -241,8 +241,8 @@ class StabilitySelection:
                 f" {self.simple_bound:.3g})"
             )
         return (
-            f"False is what a random half selects with a probability of at most {self.theta:.3g}:"
-            f" of such features {bound} are expected."
+            "A feature counts as false if a random half selects it with a probability of at most"
+            f" {self.theta:.3g}. The expected number of false ones is {bound}."
         )
 
     def limitations(self) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -33,7 +33,7 @@ _RULES = {
 }
 #: Name of each score of the winners, and on what it is measured.
 _SCORES = {
-    "training": ("training", "resubstitution: on the samples of the fit itself"),
+    "training": ("training", "on the samples of the fit itself"),
     "inner": ("best inner", "validation score by which the winner was chosen"),
     "test": ("test", "on outer samples that neither fit nor choice has seen"),
 }
@@ -73,11 +73,9 @@ def format_values(values: FoldValues) -> str:
     return f"{mean_and_sd(values.mean, values.sd)} (SD)"
 
 
-def format_each(values: Mapping[str, FoldValues], what: str = "") -> str:
+def format_each(values: Mapping[str, FoldValues]) -> str:
     """Return named means and SDs, of tasks or of further metrics, as one line or nothing."""
-    if not values:
-        return ""
-    return what + ", ".join(f"{name} {format_values(each)}" for name, each in values.items())
+    return ", ".join(f"{name} {format_values(each)}" for name, each in values.items())
 
 
 def difference_cell(paired: PairedComparison, test: TTestResult | None) -> str:
@@ -284,8 +282,8 @@ def _interval_sentences(facts: Facts) -> Iterator[str]:
         )
         yield "The interval is for the mean score of the outer folds' models on new samples."
         yield (
-            "It held that in 89 to 100 % of simulated data sets, median 98 %; outliers that no test"
-            " sample shows are not in it."
+            "In simulations it held that mean in 89 to 100 % of data sets, median 98 %. It does not"
+            " allow for outliers that no test sample shows."
         )
     if any(tests):
         yield (
@@ -300,8 +298,8 @@ def _interval_sentences(facts: Facts) -> Iterator[str]:
         )
     elif chance is not None and chance.test is not None:
         yield (
-            "It held the difference to chance in 87 to 100 % of simulated data sets for errors,"
-            " accuracy and log loss, median 98 %."
+            "In simulations it held the difference to chance in 87 to 100 % of data sets, median 98"
+            " %, for errors, accuracy and log loss."
         )
 
 
@@ -712,7 +710,7 @@ def noise_level(facts: Facts) -> str:
     return (
         f"The F-test with permuted labels gives {noise.mean:.2f} on the same folds"
         f" ({noise.lowest:.2f} to {noise.highest:.2f} in {recorded.n_permutations} permutations):"
-        f" it is {verdict} that"
+        f" the stability is {verdict} that"
     )
 
 

@@ -205,8 +205,8 @@ def open_study(path: str | Path, *, trust: bool = False) -> StudyResult:
         place = shown_place(path)
         raise DirectoryError(
             f"{place} holds a comparison of several studies; give the folder of one of its members"
-            f" ({folders}), or print it by python -m raysel compare {shlex.quote(place)}"
-            " (open_comparison in Python)."
+            f" ({folders}). To print it: python -m raysel compare {shlex.quote(place)}, or"
+            " open_comparison in Python."
         )
     return StudyResult.open(folder, trust=trust)
 

@@ -150,9 +150,9 @@ class Planned(ABC, Generic[ConfigT, ResultT]):
             for key, name in imported_code(member):
                 if not _sets_any(overrides, key.partition(".")[0], key):
                     raise ConfigError(
-                        f"{key}: {name} imports code, and for security it is not imported if only"
-                        f" the configuration in the study's directory {directory.path} names it;"
-                        " give the configuration again to resume."
+                        f"{key}: {name} imports code, and only the configuration in the directory"
+                        f" {directory.path} names it. For security, give the configuration again to"
+                        " resume."
                     )
         return directory.config
 

@@ -504,9 +504,8 @@ def make_study(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLi
         if told := text_in_numbers(as_rows(X)):
             raise DataError(f"X: {told}")
         raise DataError(
-            f"X holds text or cells without a value, and {given} is for columns of numbers: let"
-            " steps of a Pipeline encode and fill them and leave it out, or use raysel.run_study"
-            " with dataset.prepare."
+            f"X holds text or empty cells, and {given} is for columns of numbers. Leave it out and"
+            " let a Pipeline encode and fill them, or use raysel.run_study with dataset.prepare."
         )
     regression = is_regressor(search.estimator)
     features, labels = validate_data(

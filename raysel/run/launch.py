@@ -109,9 +109,8 @@ def check_resources(study: Study, address: str | None) -> None:
     if "://" in place:
         host = place.partition("://")[2].rpartition(":")[0] or "HOST"
         raise ConfigError(
-            f"address {place}: a study does not run through Ray Client, which keeps its data in"
-            " another process; send it to the cluster with ray job submit --address"
-            f" http://{host}:8265, or give HOST:PORT on a node of it."
+            f"address {place}: a study does not run through Ray Client. Send it to the cluster with"
+            f" ray job submit --address http://{host}:8265, or give HOST:PORT on a node of it."
         )
     host, _, port = place.rpartition(":")
     try:

@@ -154,9 +154,9 @@ def check_scoring_estimator(estimator: str, name: str, ranks: bool, predicts: bo
     """Check that a method ranks features, or predicts, as the scoring estimator needs it."""
     if not ranks and not predicts:
         raise ConfigError(
-            f"solver.name: {name} neither predicts nor ranks features: it has no `predict` and,"
-            " once fitted, no coef_, feature_importances_, scores_, ranking_ or get_support with"
-            " one number per feature; name a classifier or a selector."
+            f"solver.name: {name} neither predicts nor ranks features; name a classifier or a"
+            " selector. It lacks `predict`, and once fitted coef_, feature_importances_, scores_,"
+            " ranking_ or get_support."
         )
     if estimator == NATIVE and not predicts:
         raise ConfigError(
@@ -217,9 +217,8 @@ def refuse_importance(key: str) -> None:
     """Refuse permutation importance where a key keeps samples together, which its folds do not."""
     raise ConfigError(
         f"permutation importance is measured on folds of single samples, and {key} keeps samples"
-        " together, of which a model would be rewarded for what it learns by heart; take a method"
-        " with weights of its own, e.g. linear_svm or sklearn.ensemble.RandomForestClassifier, and"
-        " leave the importance out."
+        " together. Leave the importance out, and take a method with weights, e.g. linear_svm or"
+        " sklearn.ensemble.RandomForestClassifier."
     )
 
 
@@ -269,16 +268,15 @@ def _check_stored(config: StudyConfig, can: Capabilities) -> None:
     if config.search.early_stopping:
         raise ConfigError(
             "dataset.in_memory: search.early_stopping needs a score at each iteration, and samples"
-            " that stay in their file are scored at the last one only; leave one of the two out."
+            " in a file are scored at the last one only; leave one out."
         )
 
 
 def _check_values(dataset: Dataset) -> None:
     if dataset.constant.all():
         raise DataError(
-            f"{dataset.name}: all {dataset.n_features} features are constant, so none tells"
-            " anything of the label; check that the file holds measurements, and that they were"
-            " read as such."
+            f"{dataset.name}: all {dataset.n_features} features are constant; check that the file"
+            " holds measurements, and that they were read as such."
         )
     for part in parts(dataset.excerpt):
         largest = np.maximum(part.X.max(axis=0), -part.X.min(axis=0))
@@ -288,8 +286,8 @@ def _check_values(dataset: Dataset) -> None:
             column = int(largest.argmax())
             raise DataError(
                 f"{dataset.name}: column '{part.names[column]}' holds values up to"
-                f" {largest[column]:.3g}, whose squares overflow: divide it so that they are below"
-                f" {_LARGEST:g}, mark missing values as such, or list the column in dataset.drop."
+                f" {largest[column]:.3g}, whose squares overflow. Divide it to below {_LARGEST:g},"
+                " mark missing values as such, or list it in dataset.drop."
             )
         ranges = part.X.max(axis=0) - part.X.min(axis=0)
         if (vanishing := (ranges > 0) & (ranges < _SMALLEST)).any():
@@ -336,8 +334,8 @@ def check_folds(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None
         if n <= d:
             raise ConfigError(
                 f"dataset.in_memory: the smallest training set has {n} samples and {dataset.name}"
-                f" {d} features; what a fit keeps in place of the samples is no smaller unless"
-                " there are more samples than features: leave the key out."
+                f" {d} features; leave the key out. It saves memory only with more samples than"
+                " features."
             )
     for key, name in list_metrics(config):
         _check_single(key, name, dataset, plan)
@@ -349,7 +347,7 @@ def check_folds(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None
             if missing := target.undefined(dataset.y, rows, dataset.classes):
                 raise ConfigError(
                     f"{key}: {name} is undefined where a class is missing, and {where} have"
-                    f" {missing}; set fewer cv.outer or cv.inner folds{whole}, or take a metric"
+                    f" {missing}. Set fewer cv.outer or cv.inner folds{whole}, or take a metric"
                     " that is defined there, e.g."
                     f" {dataset.target.metric_of_any_samples}."
                 )
@@ -395,6 +393,6 @@ def _advise_on_plain_columns(config: StudyConfig, dataset: Dataset, solver: Esti
         return ""
     return (
         f" The samples of {dataset.name} are plain columns, and {config.solver.class_name} is for"
-        " arrays: if they are images, set dataset.shape to [height, width]; else use a solver for"
+        " arrays. If they are images, set dataset.shape to [height, width]. Else use a solver for"
         " tables, e.g. solver: {name: rfs}, fisher_score or linear_svm."
     )

@@ -150,8 +150,8 @@ def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Itera
     if had != has:
         written, runs = before.get("raysel"), now.get("raysel")
         change = (
-            "numbers: the source code of the solver, or of the validation, search or data modules,"
-            f" has changed ({had} by raysel {written} -> {has} by raysel {runs})"
+            "numbers: the code of the solver, validation, search or data has changed"
+            f" ({had} by raysel {written} -> {has} by raysel {runs})"
         )
         if written != runs:
             change += f"; to continue, install raysel {written}"

@@ -40,8 +40,8 @@ def build_preparation(config: StudyConfig, dataset: Dataset) -> Preparation | No
         step = "residualise" if missing[0] in config.dataset.confounds else "harmonise"
         raise ConfigError(
             f"dataset.prepare: {step}: the data have no column {missing[0]} beside the groups. It"
-            " needs training samples of every value, and cv.groups keeps those of one in one fold:"
-            f" leave cv.groups out for a score on the same values, or {step} for one on others."
+            " needs training samples of every value, and cv.groups keeps those of one in one fold."
+            f" Leave cv.groups out to score on the same values, or {step} to score on others."
         )
     blocks = dataset.layout.blocks()
     made: dict[str, Preparation | None] = {}
@@ -151,7 +151,7 @@ def check_sites(preparation: Preparation, dataset: Dataset, plan: NestedPlan) ->
                         " sites in one fold"
                     )
                 raise ConfigError(
-                    "dataset.prepare: harmonise learns location and scale of each site from its"
-                    f" training samples, and a training set has {fewest} of {of}, where two are"
-                    f" needed; {mend}, or use residualise with dataset.confounds: [{column}]."
+                    "dataset.prepare: harmonise needs two training samples of each site, and a"
+                    f" training set has {fewest} of {of}. To mend it, {mend}, or use residualise"
+                    f" with dataset.confounds: [{column}]."
                 )

@@ -446,10 +446,9 @@ def _check_outputs(
     for key, measure in _metrics_by_response(config, "predict_proba"):
         if estimator == LINEAR_SVM:
             raise ConfigError(
-                f"{key}: {measure.name} needs probabilities, and the decision of"
-                " evaluation.estimator linear_svm is none: use a classifier that has them, e.g."
-                " evaluation.estimator: sklearn.linear_model.LogisticRegression, or a metric of"
-                " the decision, e.g. roc_auc for two classes."
+                f"{key}: {measure.name} needs probabilities, which evaluation.estimator linear_svm"
+                " does not give. Use a metric of the decision, e.g. roc_auc for two classes, or"
+                " evaluation.estimator: sklearn.linear_model.LogisticRegression."
             )
         for variant, solver in native:
             if not hasattr(solver, "predict_proba"):

@@ -293,7 +293,7 @@ def _note_on_files(experiment: str, place: Path, store: Path) -> str:
     beside = store.parent / "mlruns" / place.name
     if place != beside and beside.exists():
         return (
-            f"MLflow's store {store} keeps the files of the experiment {experiment} in {place}, as"
-            f" before it was copied, and not beside it: to keep a study's files here, {other}"
+            f"MLflow's store {store} was copied: files of the experiment {experiment} still go to"
+            f" {place}. To keep a study's files here, {other}"
         )
     return ""

@@ -142,8 +142,8 @@ def register_model(
             (
                 f"the model is logged but not registered as {name}"
                 f" ({str(error).strip().partition(chr(10))[0]}): tracking.register needs a server"
-                " with a model registry, e.g. one that keeps its runs in a database. Upload the"
-                " study again to try once more, or leave tracking.register out."
+                " with a model registry, e.g. one with a database. Upload the study again, or leave"
+                " tracking.register out."
             ),
         )
     return _registered(made), ""

@@ -233,9 +233,9 @@ def comparison_note(record: ComparisonRecord, experiment_id: str, run_id: str) -
     return (
         f"Last comparison: {markdown_text(record.name)}, {len(record.members)} methods, tested"
         f" against {markdown_text(record.reference)} · {links}\n\n**How the runs nest.** Below the"
-        " run of kind `comparison` there is one `study` for each method; below that, one `trial`"
-        " for each of its configurations, scored on the inner folds, and one `refit` for the"
-        " winner of each outer fold, scored once on its test samples. All methods have the same"
+        " run of kind `comparison` there is one `study` for each method. Below that, there is one"
+        " `trial` for each configuration, scored on the inner folds. One `refit` for the winner of"
+        " each outer fold is scored once on its test samples. All methods have the same"
         " folds.\n\n**What to read.** The tables: test scores, differences to the reference with"
         " intervals and tests, and the number of configurations that each method tried."
     )
@@ -274,17 +274,16 @@ def experiment_note(
     asks = f"**What it asks.** {_question(study)}"
     nested = (
         "**How the runs nest.** Below the run of kind `study` there is one `trial` for each"
-        f" configuration (searched: {searched}), scored on the inner folds; one `refit` for the"
-        " winner of each outer fold, fitted on that fold's training samples and scored once on its"
-        " test samples; and `final`, the winner on all samples: the model."
+        f" configuration (searched: {searched}), scored on the inner folds. One `refit` for the"
+        " winner of each outer fold is fitted on the fold's training samples and scored once on its"
+        " test samples. The run `final` is the winner on all samples: the model."
     )
     order = (
         f"**What to sort by.** `{val}`, the validation score of a configuration: the mean over the"
-        " outer folds of its score on their inner folds. The top row is not always the model: each"
-        " outer fold, and the final fold for the model, chooses its winner on its own inner folds,"
-        f" with ties to fewer features and simpler configurations. The best `{val}` is no estimate"
-        " for new samples, being the best of many, and of smaller training sets: for these read"
-        f" `{test}` of the run of kind `study`."
+        " outer folds of its score on their inner folds. The top row is not always the model:"
+        " each fold chooses its winner on its own inner folds. Of ties, fewer features and simpler"
+        f" configurations win. The best `{val}` is no estimate for new samples: it is the best of"
+        f" many, and of smaller training sets. For these read `{test}` of the run of kind `study`."
     )
     found = f"**What it found.** {answer}" if answer else ""
     return "\n\n".join(filter(None, [last, found, asks, nested, order]))

@@ -170,8 +170,8 @@ def _made(store: Path) -> str:
         )
         store.rename(aside)
         notice = (
-            f"MLflow's database {store} was half made, as by a program that was killed, and held no"
-            f" runs: it was moved to {aside.name}, which can be removed, and made anew"
+            f"MLflow's database {store} was half made and held no runs: it was made anew, and the"
+            f" old one moved to {aside.name}, which can be removed"
         )
     if not _has_content(store):
         content = _new_content()

@@ -170,9 +170,9 @@ def missing_credentials(uri: str) -> str:
     if any(os.environ.get(name) for name in names) or (file and (Path.home() / file).exists()):
         return ""
     return (
-        f"the credentials of {bare_uri(uri)} are not stored with a study, and none are given: set"
-        f" {variables}, or give a configuration whose tracking.uri holds them; else the study runs,"
-        " and its runs are uploaded later"
+        f"the credentials of {bare_uri(uri)} are not stored with a study, and none are given."
+        f" Set {variables}, or give a configuration whose tracking.uri holds them. Else the study"
+        " runs, and its runs are uploaded later"
     )
 
 
@@ -186,9 +186,9 @@ def check_place(key: str, uri: str, directory: Path) -> None:
     """Check that this user has used a place before that a study's directory names."""
     if uri and _place(uri) not in (_place(own_store()), *_noted()):
         raise ConfigError(
-            f"{key}: {uri} is named by the directory {directory} only, which may be a stranger's,"
-            " and you have not used it from this account before: nothing is sent there or read"
-            f" from there. If it is to be used, give {key} again."
+            f"{key}: {uri} is named by the directory {directory} only, and this account has not"
+            " used it before. Nothing is sent there or read from there, as the directory may be a"
+            f" stranger's. If it is to be used, give {key} again."
         )
 
 
@@ -220,9 +220,9 @@ def check_names(
     for key, name in names.items():
         if key not in given and _name(key, name, study_id) not in _noted():
             raise ConfigError(
-                f"tracking.{key}: {name} is named by the directory {directory} only, which may be a"
-                " stranger's, and you have not used it with this study from this account before:"
-                " nothing is written there. If it is to be used, give it again by --set"
+                f"tracking.{key}: {name} is named by the directory {directory} only, and this"
+                " account has not used it with this study before. Nothing is written there, as the"
+                " directory may be a stranger's. If it is to be used, give it again by --set"
                 f" tracking.{key}=NAME; tracking.{key}=null leaves it out."
             )
 

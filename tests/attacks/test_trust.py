@@ -96,9 +96,9 @@ def test_the_key_of_a_lab_is_given_to_a_command(foreign, monkeypatch, capsys):
     study, lab = foreign
     monkeypatch.setenv(TRUST_KEY, "")
     assert select.main([str(study), "--output", "one"]) == 0
-    assert "model.skops is not trusted" in words(capsys)
+    assert "account has not signed it" in words(capsys)
     assert select.main([str(study), "--output", "two", "--trust-key", str(lab)]) == 0
-    assert "not trusted" not in words(capsys)
+    assert "not signed" not in words(capsys)
     assert (
         select.main([str(study), "--output", "two", "--trust-key", str(study / "plan.json")]) == 2
     )
@@ -144,7 +144,7 @@ def test_an_account_that_cannot_keep_a_key_is_told_and_keeps_its_models(
     assert not list(folder.rglob("*.hmac"))
     with pytest.raises(DataError):
         _ = result.model
-    assert any("is not trusted" in remark for remark in result.remarks())
+    assert any("has not signed it" in remark for remark in result.remarks())
     X = np.random.default_rng(0).normal(size=(5, 64))
     mine = raysel.open_study(folder, trust=True).model.predict(X)
     assert run_command(["trust", str(folder)]) == 2

@@ -137,9 +137,7 @@ def test_a_scatter_that_is_singular_in_the_columns_of_one_task_is_warned_of():
     X, y = pooled(tasks, None)
     B, W = scatters(X, y)
     assert len(y) - len(set(y)) > np.linalg.matrix_rank(B + W) > np.linalg.matrix_rank(W)
-    with pytest.warns(
-        LinAlgWarning, match="a task have too few degrees of freedom within classes for the columns"
-    ):
+    with pytest.warns(LinAlgWarning, match="a task has too few samples for the columns"):
         Aggregate(criterion="ratio_trace").fit_tasks(tasks)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

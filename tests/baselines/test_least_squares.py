@@ -123,7 +123,7 @@ def test_an_alpha_that_rounding_swallows_is_named():
     X, y = samples(2, 4, (5, 4))
     with pytest.raises(
         np.linalg.LinAlgError,
-        match=r"alpha=1e-25 vanishes .* raise alpha, or divide the features by",
+        match=r"alpha=1e-25 vanishes .* raise alpha, or divide them by it",
     ):
         BilinearRegression((5, 4), alpha=1e-25).fit(X, y)
 

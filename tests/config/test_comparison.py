@@ -120,7 +120,7 @@ def test_what_would_change_samples_labels_folds_or_seed_is_refused_by_name():
         assert (
             f"compare.SMR.{override.partition('=')[0]}: a member cannot change this key" in message
         )
-        assert "beside `compare`, for all members" in message
+        assert "set it beside `compare`" in message
 
 
 @pytest.mark.parametrize(

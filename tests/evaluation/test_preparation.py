@@ -515,7 +515,7 @@ def test_a_site_of_too_few_samples_is_named_and_groups_of_sites_are_refused():
     raw["dataset"] = {"label": "y", "prepare": ["residualise"], "confounds": ["scanner"]}
     with pytest.raises(
         ConfigError,
-        match=r"residualise: .*no column scanner beside the groups.*leave cv.groups out",
+        match=r"residualise: .*no column scanner beside the groups.*Leave cv.groups out",
     ):
         prepare_study(raw, X=frame)
 
@@ -544,7 +544,7 @@ def test_an_empty_pixel_is_filled_in_its_place_and_nothing_may_change_the_shape(
     assert min(refit.record.test_scores[0] for refit in refits[:2]) > 0.8
     assert set(np.argsort(refits[-1].record.feature_scores)[-3:]) == {0, 1, 2}
     raw["dataset"]["prepare"] = [{"impute": {"indicator": True}}]
-    with pytest.raises(ConfigError, match="cells must stay as many"):
+    with pytest.raises(ConfigError, match="number of cells must stay"):
         Study.prepare(config_from_dict(raw), own=data)
     raw["dataset"]["prepare"] = []
     with pytest.raises(

@@ -248,7 +248,7 @@ def test_scorers_of_ones_own_by_dotted_name(tmp_path, monkeypatch):
         (
             "linear_svm",
             {"metric": "neg_log_loss"},
-            r"neg_log_loss needs probabilities, and the decision of .* is none: use",
+            r"neg_log_loss needs probabilities, which .* linear_svm does not give",
         ),
         (
             "native",

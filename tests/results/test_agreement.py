@@ -110,7 +110,7 @@ def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path,
     assert manifest(old)["stability"]["with_permuted_labels"] is None
     for result, sentence in (
         (noise, "permutations): it is not above that"),
-        (finished, "permutations): it is above that"),
+        (finished, "permutations): the stability is above that"),
         (old, "The stability of noise was not recorded"),
     ):
         told = " ".join(answer_sentences(result))

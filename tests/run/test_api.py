@@ -122,7 +122,7 @@ def test_an_override_may_name_the_class_that_the_directory_may_not(here, monkeyp
     )
     config = raw_config(solver={"name": "own_forest.Forest", "space": {"C": [0.01, 0.1]}})
     raysel.run_study(config, output="study", progress=False)
-    with pytest.raises(ConfigError, match="only the configuration in the study's directory"):
+    with pytest.raises(ConfigError, match="only the configuration in the directory"):
         raysel.resume_study("study", progress=False)
     assert raysel.resume_study(
         "study", overrides={"solver.name": "own_forest.Forest"}, progress=False

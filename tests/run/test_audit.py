@@ -273,7 +273,7 @@ def test_the_result_is_shown_as_a_table_a_sentence_and_a_picture():
     assert found.verdict() in repr(found)
     assert ("do not report its score" in found.verdict()) == found.harms
     assert max(len(sentence.split()) for sentence in found.sentences()) <= 25
-    assert "No groups were given" not in repr(found)
+    assert "Give groups if" not in repr(found)
     assert "<table" in found._repr_html_()
     drawn = {tuple(np.atleast_1d(line.get_xdata()).tolist()) for line in found.plot().get_lines()}
     assert {(found.careless,), (found.honest.mean,), tuple(found.honest_permuted)} <= drawn

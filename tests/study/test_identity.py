@@ -215,7 +215,7 @@ def test_optuna_counts_only_where_it_proposes():
     (line,) = changed_versions({**tpe, "optuna": "0.1", "ray": "0.1", "raysel": "0.0.1"}, tpe)
     assert line == f"optuna: 0.1 -> {tpe['optuna']}"
     (line,) = changed_versions({**tpe, "numbers": "00"}, tpe)
-    assert line.startswith("numbers: the source code of the solver")
+    assert line.startswith("numbers: the code of the solver")
 
 
 @pytest.mark.slow

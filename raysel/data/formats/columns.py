@@ -233,8 +233,8 @@ def _not_numeric(
     shown = repr(str(decoded(column)[row].as_py()))
     return DataError(
         f"{source}: column '{names[0]}' holds {shown} in row {row} {_COUNTED}, which is not a"
-        " number; name the column by label if it holds the classes, leave it out by drop, or let a"
-        " study encode it, by dataset.prepare: [encode]."
+        " number. Name it by label if it holds the classes, leave it out by drop, or encode it by"
+        " dataset.prepare: [encode]."
         f"{by_number(len(names), '', f' So do others: {further}.')}"
     )
 

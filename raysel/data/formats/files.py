@@ -54,11 +54,7 @@ collection as usps.t:
 }
 
 _FORMATS = (
-    "A data file is a table (.csv, .tsv, .txt, .data, .parquet, .arrow or .feather; text also"
-    " compressed, e.g. .csv.gz) of one row for each sample, with a column y, label, target or"
-    " class, or the one that label names, or columns y.<label>; or a file of arrays (.npz, .mat,"
-    " .h5 or .hdf5) with X, (n, d) or (n, h, w), or an array (n, width) for each modality, and y,"
-    " (n,), or Y, (n, labels) of 0 and 1; or .npy with X, and a file of labels; or a folder with a"
+    "Give a table with a column of labels (.csv, .parquet), arrays X and y (.npz, .mat, .h5), or a"
     " folder of images for each class."
 )
 
@@ -221,10 +217,10 @@ def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool =
             return candidate
     tried = " and ".join(map(str, candidates))
     if not store and not relative.is_absolute():
-        tried += "; $RAYSEL_DATA, the second folder to look in, is not set"
+        tried += "; $RAYSEL_DATA is not set"
     recipe = _RECIPES.get(relative.name, "")
     raise DataError(
-        f"there is no data file {path}. Looked at {tried}. {expected}\n{recipe}".rstrip()
+        f"there is no data file {path}: looked at {tried}.\n{expected}\n{recipe}".rstrip()
     )
 
 

@@ -162,9 +162,9 @@ def _list_images(path: Path) -> tuple[dict[str, list[Path]], list[str]]:
         for file in sorted(folder.iterdir()):
             if not _hidden(file) and file.is_dir():
                 raise DataError(
-                    f"{path}: {folder.name} holds a folder, {file.name}, where the images of a"
-                    f" class are expected; give {folder} as the path if its folders are the"
-                    " classes, or move the images."
+                    f"{path}: {folder.name}, a class, holds the folder {file.name} beside images."
+                    f" Give {folder} as the path if its folders are the classes, or move the"
+                    " images."
                 )
             if not _hidden(file) and file.suffix.lower() in _SUFFIXES:
                 images[folder.name].append(file)

@@ -271,7 +271,7 @@ def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> 
         if not is_file(file):
             raise DataError(
                 f"{path}: row {row} (counted from 0, without the header) names {name}, but there is"
-                f" no file {file}; give paths relative to the table's folder, or absolute ones."
+                f" no file {file}. Give paths relative to the table's folder, or absolute ones."
             )
         volume = read_volume(file)
         check_grid(file, volume, layout, f"the mask {mask}")
@@ -279,7 +279,7 @@ def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> 
         if n := int((~np.isfinite(values)).sum()):
             raise DataError(
                 f"{file} holds NaN or infinity in {n} of the {layout.n_features} voxels of the mask"
-                f" {mask}; leave these voxels out of the mask, or leave the file out of the table."
+                f" {mask}. Leave these voxels out of the mask, or the file out of the table."
             )
     return X
 

@@ -119,8 +119,8 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
     """Read the labels of a Parquet or Arrow IPC file, whose samples stay in it."""
     if data_suffix(path) not in (".parquet", ".arrow", ".feather"):
         raise DataError(
-            "dataset.in_memory: false is for Parquet and Arrow files, which are read in batches,"
-            f" and {path} is another: leave it out, or write the data by save_dataset."
+            f"dataset.in_memory: false reads Parquet and Arrow files only, and {path} is another:"
+            " leave it out, or write the data by save_dataset."
         )
     if options.drop_unlabelled:
         raise DataError(

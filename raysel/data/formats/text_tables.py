@@ -362,8 +362,7 @@ def _check_widths(error: Exception, path: Path, dialect: Dialect) -> None:
         below = " below the names of the columns" if dialect.names else ""
         raise DataError(
             f"{path}: row {row}{below} has {cells}, separated by {between}, and the table"
-            f" {expected} columns; correct the row, set delimiter, or, if the file is truncated,"
-            " write it again."
+            f" {expected} columns. Correct the row, set delimiter, or write a truncated file again."
         ) from error
 
 

@@ -67,9 +67,8 @@ class SiteHarmoniser(TransformerMixin, BaseEstimator):
         code = np.minimum(np.searchsorted(self.sites_, sites), len(self.sites_) - 1)
         if (unknown := np.flatnonzero(self.sites_[code] != sites)).size:
             raise ValueError(
-                f"{len(unknown)} samples are of a site that no training sample is of, whose"
-                " location and scale are not known: let each training set have samples of every"
-                " site, or leave harmonise out"
+                f"{len(unknown)} samples are of a site without training samples: give each training"
+                " set samples of every site, or leave harmonise out"
             )
         standard = (values - self.mean_) / self.deviation_
         return (standard - self.location_[code]) / self.scale_[code] * self.deviation_ + self.mean_

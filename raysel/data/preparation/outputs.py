@@ -98,8 +98,8 @@ def sources(transformer: Any, n_in: int, n_out: int) -> IntArray:
     found = [sorted(set(_TOKEN.findall(str(output)))) for output in names]
     if len(found) != n_out or any(len(columns) != 1 for columns in found):
         raise ConfigError(
-            f"{name} mixes columns, or does not tell which one each of its outputs comes from, so"
-            " that no feature would have a score of its own. Use steps that make each output of"
+            f"{name} mixes columns, or does not tell which one each output comes from, so that no"
+            " feature would have a score. Use steps that make each output of"
             " one column, or let the solver mix them."
         )
     return np.array([int(columns[0]) for columns in found], dtype=np.int64)

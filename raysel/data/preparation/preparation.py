@@ -205,9 +205,9 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             cells = np.setdiff1d(np.arange(self.n_features_in_), self.no_features)
             if self.keeps_shape and not np.array_equal(self.origin_, cells):
                 raise ConfigError(
-                    "dataset.prepare: the samples are arrays, whose cells must stay as many as they"
-                    " are; leave out what adds or removes columns of them: encode, indicator,"
-                    " drop_near_constant and selectors."
+                    "dataset.prepare: the samples are arrays, whose number of cells must stay."
+                    " Leave out what adds or removes columns: encode, indicator,"
+                    " drop_near_constant, selectors."
                 )
         self._check_finite(columns)
         return np.ascontiguousarray(columns.values)

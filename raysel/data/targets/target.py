@@ -373,9 +373,8 @@ class Target(ABC):
             if not any(len(self.missing(y, half)) for half in (first, second)):
                 return first.astype(np.int64), second.astype(np.int64)
         raise DataError(
-            f"{_MOST_DRAWS} random divisions of the {units.n} {units.noun}s into halves all lack a"
-            " class or label in one half; run a study without the rarest one, or with more"
-            f" {units.noun}s."
+            f"{_MOST_DRAWS} random divisions of the {units.n} {units.noun}s all lack a class or"
+            f" label in one half. Run a study without the rarest one, or with more {units.noun}s."
         )
 
     def to_array(self, y: LabelArray) -> LabelArray:

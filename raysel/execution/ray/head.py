@@ -93,8 +93,8 @@ def protect_token(*, make: bool) -> None:
         return
     if not is_own:
         raise ConfigError(
-            f"{path}, which holds the token of your Ray, belongs to the user {state.st_uid} and not"
-            f" to you ({os.geteuid()}); remove it, or name your own file in RAY_AUTH_TOKEN_PATH."
+            f"{path}, the token of your Ray, belongs to the user {state.st_uid} and not to you"
+            f" ({os.geteuid()}). Remove it, or name your own file in RAY_AUTH_TOKEN_PATH."
         )
     if others:
         path.chmod(0o600)
@@ -175,17 +175,17 @@ def refusal(address: str, output: str) -> str:
     if reason == "token":
         return (
             f"address {address}: the Ray cluster there asks for a token, and this process has none,"
-            " or another (401, unauthenticated). Set RAY_AUTH_MODE=token, and give the token of"
-            " the cluster's head node, which is in its ~/.ray/auth_token, in a file of mode 0600"
-            " that RAY_AUTH_TOKEN_PATH names, or that is ~/.ray/auth_token."
+            " or another (401, unauthenticated). Set RAY_AUTH_MODE=token, and copy the head"
+            " node's ~/.ray/auth_token to here. Give it mode 0600; RAY_AUTH_TOKEN_PATH may name"
+            " another file."
         )
     versions = _ENTRY.findall(output)
     if reason == "versions" and len(versions) > 1:
         (ray_there, python_there), (ray_here, python_here) = versions[:2]
         return (
             f"address {address}: the cluster runs Ray {ray_there} on Python {python_there}, and"
-            f" this process Ray {ray_here} on Python {python_here}; both need the same versions:"
-            " use the same image or environment."
+            f" this process Ray {ray_here} on Python {python_here}. Use the same image or"
+            " environment for both."
         )
     if reason == "no cluster":
         return (
@@ -194,8 +194,8 @@ def refusal(address: str, output: str) -> str:
         )
     if reason == "no node":
         return (
-            f"address {address}: there is a Ray cluster, but this machine is not one of its nodes;"
-            " run the command on a node by `ray job submit`, or let this machine join: ray start"
+            f"address {address}: there is a Ray cluster, but this machine is not one of its nodes."
+            " Run the command on a node by `ray job submit`, or let this machine join: ray start"
             f" --address={address}"
         )
     refused = f"address {address}: the Ray cluster cannot be joined"

@@ -75,9 +75,8 @@ class MemoryShortError(RayActorError):
     def __init__(self) -> None:
         super().__init__(
             error_msg=(
-                "Ray ended the worker process because memory ran short on its node: run fewer at"
-                " once (search.max_concurrent), or ask for the memory that each needs"
-                " (search.resources)"
+                "Ray ended the worker process because memory ran short on its node: set a smaller"
+                " search.max_concurrent, or search.resources to what each needs"
             )
         )
 
@@ -189,7 +188,7 @@ class Cluster:
         there = "; ".join(map(str, self._nodes.values())) or "no node"
         raise ConfigError(
             f"search.cpus_per_trial and search.resources: a trial needs {needed}, which no node of"
-            f" the cluster has ({there}); ask for less, or add a node that has it (min_workers,"
+            f" the cluster has ({there}). Ask for less, or add a node that has it (by min_workers,"
             " where an autoscaler starts them)."
         )
 

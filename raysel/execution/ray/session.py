@@ -196,6 +196,6 @@ def _check_interface() -> None:
     if not ip_address(ray.util.get_node_ip_address()).is_loopback:
         raise ConfigError(
             "this program imported Ray before raysel did, so that Ray would listen on all network"
-            " interfaces; set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 before `import ray`, or call"
-            " ray.init before the study, which then uses your session."
+            " interfaces. Set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 before `import ray`, or call"
+            " ray.init before the study."
         )

@@ -213,8 +213,8 @@ def _check_size(name: str, source: Path) -> None:
     if total > _MOST_MIB * 2**20:
         raise ConfigError(
             f"the module {name} is the folder {source} of {total / 2**20:.0f} MiB, and at most"
-            f" {_MOST_MIB} MiB of code are sent to the nodes of a cluster; keep data outside the"
-            " folder, or install the package on all nodes."
+            f" {_MOST_MIB} MiB of code are sent to nodes. Keep data outside the folder, or install"
+            " the package on all nodes."
         )
 
 
@@ -229,8 +229,8 @@ def _source(name: str) -> Path | None:
     places = list(spec.submodule_search_locations or ())
     if len(places) > 1:
         raise ConfigError(
-            f"the package {name} is spread over {' and '.join(places)} and cannot be sent to the"
-            " nodes of a cluster; add an __init__.py, or install it on all nodes."
+            f"the package {name} is spread over {' and '.join(places)} and cannot be sent to nodes;"
+            " add an __init__.py, or install it on all nodes."
         )
     if places:
         return Path(places[0])

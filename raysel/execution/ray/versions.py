@@ -64,8 +64,8 @@ class NodeCheck:
             except GetTimeoutError as error:
                 raise StudyError(
                     f"the node {address} of the cluster started no worker process in"
-                    f" {_PATIENCE:.0f} s; look for the reason in its folder"
-                    " /tmp/ray/session_latest/logs, or remove it from the cluster."
+                    f" {_PATIENCE:.0f} s. Its folder /tmp/ray/session_latest/logs says why; or"
+                    " remove it from the cluster."
                 ) from error
             except RayError as error:
                 reason = str(error).strip().rpartition("\n")[2]

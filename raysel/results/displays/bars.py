@@ -58,7 +58,7 @@ class ScoreBars(RankingPanel):
     def caption(self) -> str:
         ranking = self.ranking
         return (
-            f"Scores of the {len(self._shown)} best features{self._whose} in {ranking.source}; the"
+            f"Scores of the {len(self._shown)} best features{self._whose} in {ranking.source}. The"
             f" colour is the number of the {ranking.n_folds} outer folds that select a feature"
             f" among their best {ranking.n_selected}."
         )
@@ -107,7 +107,7 @@ class FoldRankBars(ScoreBars):
         n, ranking = len(self._shown), self.ranking
         return (
             f"Ranks of the {n} best features{self._whose} in the winners of the {ranking.n_folds}"
-            f" outer folds, with median and range; the line is behind rank {ranking.n_selected},"
+            f" outer folds, with median and range. The line is behind rank {ranking.n_selected},"
             " the last that counts."
         )
 
@@ -159,8 +159,8 @@ class PartCounts(RankingPanel):
     def caption(self) -> str:
         return (
             f"Number of each {self.ranking.part_axis}'s features among the best"
-            f" {self.ranking.n_selected}: in {self.ranking.source} and in each outer fold; the line"
-            " is the number expected if features were drawn at random, in proportion to its width."
+            f" {self.ranking.n_selected}: in {self.ranking.source} and in each outer fold. The line"
+            " is the number that random features would give, in proportion to its width."
         )
 
     def frame(self) -> pd.DataFrame:

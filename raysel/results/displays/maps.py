@@ -371,8 +371,8 @@ class ScoreMaxima(RankingPanel):
     def caption(self) -> str:
         return (
             f"Highest score of the features{self._whose} in {self.ranking.source} at each place of"
-            " two axes, the first down and the second across, over all other axes; outlined: places"
-            " of its best features."
+            " two axes, over all other axes. The first axis runs down, the second across. Outlined:"
+            " places of its best features."
         )
 
     @property

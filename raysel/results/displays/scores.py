@@ -95,8 +95,8 @@ class ScoreCurve(StudyDisplay):
         score = mean_and_sd(self.test.mean, self.test.sd)
         shown = (
             f"{texts.capitalized(self.metric)} of the outer folds' winners with their N best"
-            " features: on the test samples (unseen by fit and choice) and on the inner validation"
-            f" samples, mean and SD over {folds}."
+            f" features, mean and SD over {folds}. Neither fit nor choice has seen the test"
+            " samples; the inner ones are those of validation."
         )
         if not self.chosen:
             return f"{shown} Mean over all these N: test {self.metric} {score} (SD)."

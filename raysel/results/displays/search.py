@@ -107,9 +107,9 @@ class SearchSurface(StudyDisplay):
         return (
             f"Validation {self.metric} of {n_scored} of {len(self.tried)} configurations by"
             f" {' and '.join(short(name, 40) for name in self.shown)}{best}: {over}, for display"
-            " only. Each outer fold chooses its winner by its own inner folds, and the best"
-            " validation score is no estimate for new samples: it is the best of many, and of"
-            " smaller training sets."
+            " only. Each outer fold chooses its winner by its own inner folds. The best validation"
+            " score is no estimate for new samples: it is the best of many, and of smaller training"
+            " sets."
         )
 
     @property

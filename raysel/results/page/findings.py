@@ -29,12 +29,11 @@ _NOT_CLAIMED = (
 _NO_REFERENCES = "The study has no references to compare with: evaluation.references is off."
 _MEANING_OF_STABILITY = (
     "Stability (Nogueira, Sechidis & Brown 2018) is 1 if all outer folds select the same"
-    " features. Their training sets overlap, so that they agree even where the labels mean"
-    " nothing, the more the more folds there are; new samples would agree less. The figure of"
-    " permuted labels beside it is the F-test's, which prefers no feature by itself. A method"
-    " that does (the variance, a forest with columns of few and of many values, a linear model"
-    " of unscaled columns) is above it on permuted labels too, and above 0 over disjoint halves"
-    " of the samples."
+    " features. The folds share training samples, so that they agree even where the labels mean"
+    " nothing. New samples would agree less. The figure for permuted labels is that of the F-test,"
+    " which prefers no feature by itself. Some methods do, as the variance or a linear model of"
+    " unscaled columns. They are above that figure on permuted labels too, and above 0 over"
+    " disjoint halves of the samples."
 )
 
 
@@ -124,8 +123,8 @@ def optimism(result: StudyResult) -> Section:
     rows = texts.optimism_rows(result.facts)
     caption = (
         f"Mean {texts.spaced(result.metric)} of the winners of {len(result.outer)} outer folds."
-        " Only the test score tells what to expect for new samples: the training score is of"
-        " samples that the fit has seen, the best inner score the best of many, and of smaller"
+        " Only the test score tells what to expect for new samples. The training score is of"
+        " samples that the fit has seen. The best inner score is the best of many, and of smaller"
         " training sets."
     )
     heads = ["score", "mean", "measured"]

@@ -324,8 +324,8 @@ def _metric(dataset: Dataset) -> DraftedKey:
         # A linear SVM without class weights may predict the larger class only, and yet rank the
         # samples well.
         why = (
-            "share of the pairs of a sample of each class that are ranked rightly, for they have"
-            f" {fewest} and {most} samples; chance is .5; or balanced_accuracy"
+            f"share of pairs of the two classes, of {fewest} and {most} samples, that are ranked"
+            " rightly; chance is .5; or balanced_accuracy"
         )
         return DraftedKey(key, "roc_auc", why)
     why = f"mean recall of the classes, for they have {fewest} to {most} samples; or accuracy"

@@ -186,8 +186,8 @@ def _mask_beside(path: str | Path) -> Path:
     if len(files) != 1:
         there = f"{len(files)} files called so are" if files else "none is"
         raise DataError(
-            f"{path} is a table of NIfTI files, of which the voxels of a mask are the features, and"
-            f" {there} beside it: name the mask by --mask (mask= in Python)."
+            f"{path} is a table of NIfTI files, whose features are the voxels of a mask:"
+            f" {there} beside it; name it by --mask (mask= in Python)."
         )
     return files[0]
 

@@ -120,8 +120,8 @@ class Arrangement:
         """Say in one sentence what was found, from which figures, and if the order is known."""
         height, width = self.shape
         text = (
-            f"the columns are the cells of {height} x {width} images in order {self.order}:"
-            f" neighbouring cells correlate by {self.correlation:.2f} on average ({self.n_pairs}"
+            f"the columns are the cells of {height} x {width} images in order {self.order}."
+            f" Neighbouring cells correlate by {self.correlation:.2f} on average ({self.n_pairs}"
             f" pairs, {self.n_samples} samples), any two cells by {self.any_two:.2f}"
         )
         if not math.isnan(self.runner_up):
@@ -133,8 +133,8 @@ class Arrangement:
             )
         other = {"C": "F", "F": "C"}[self.order]
         return (
-            f"{text}. C or F cannot be told from the values: look at the mean image, and if it lies"
-            f" on its side, set shape [{width}, {height}] and order {other}."
+            f"{text}. C or F cannot be told from the values: look at the mean image. If it lies on"
+            f" its side, set shape [{width}, {height}] and order {other}."
         )
 
 

@@ -101,17 +101,19 @@ def _remark(
     k = len(values)
     score = recall_score(true, found, labels=values, average="macro", zero_division=0)
     error = np.sqrt(np.sum((k - 1) / counts)) / k**2  # of the mean of recalls that are 1 / k each
-    scores = f"balanced accuracy {score:.2f}, {1 / k:.2f} by chance"
+    scores = (
+        f"from the other columns: balanced accuracy {score:.2f} on held-out training samples,"
+        f" {1 / k:.2f} by chance"
+    )
     if (score - 1 / k) / error <= norm.isf(_LEVEL):
-        untold = f"After {step}, a linear SVM does not clearly tell {name} of held-out training"
-        return f"{untold} samples: {scores}.", False
+        return f"After {step}, a linear SVM does not clearly tell {name} {scores}.", False
     mend = f"compare with the ranking on other values by cv.groups: {name}"
     if step == "harmonise":
         mend = f"centre the columns by residualise with dataset.confounds: [{name}] instead"
     elif name not in (part.categories or {}):
         mend = f"put {{encode: {{}}, columns: [{name}]}} before it, which centres each value"
     told = (
-        f"After {step}, a linear SVM still tells {name} of held-out training samples: {scores}."
+        f"After {step}, a linear SVM still tells {name} {scores}."
         f" Features of {name} may rank high: {mend}."
     )
     return told, True

@@ -71,18 +71,18 @@ def order_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
         if leaked <= _APART and correlation <= _CORRELATED:
             return None
         tested = (
-            f"; {leaked:.0%} of these are tested with it in the training set, and a tested sample"
-            f" correlates with the training sample nearest in the file by {correlation:.2f} on"
-            " average"
+            f" Of these, {leaked:.0%} are tested with that one in the training set. A tested sample"
+            f" correlates by {correlation:.2f} on average with the training sample nearest in the"
+            " file."
         )
     return (
         "Samples near each other in the file are alike: name their subject in cv.groups, or set"
-        f" cv.blocks.size to several times as many rows as stay alike{_about(part, Z)}.\nWithin a"
-        f" class, the nearest one of {share:.0%} is at most {distance} of its samples away in the"
-        f" file ({expected:.0%} in a random order), and the labels stand in {n_runs} runs (about"
-        f" {expected_runs:.0f}){tested}. If they were measured one after another, or several are of"
-        " one subject, the scores are too high for new recordings or subjects; set"
-        " cv.blocks.forward if later samples are to be predicted from earlier ones."
+        f" cv.blocks.size to several times the rows that are alike{_about(part, Z)}.\nFor"
+        f" {share:.0%} of the samples, the most similar one of their class is at most {distance} of"
+        f" its samples away. In a random order this holds for {expected:.0%}. Equal labels stand"
+        f" together in {n_runs} runs, in a random order in about {expected_runs:.0f}.{tested}\nIf"
+        " such samples share a recording or a subject, the scores are too high for new ones. Set"
+        " cv.blocks.forward to predict later samples from earlier ones."
     )
 
 

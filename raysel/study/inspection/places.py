@@ -64,8 +64,8 @@ def place_remark(
     kind = part.target.common
     figures = (
         f"Of the {N_NEIGHBORS} nearest neighbours in features {near.of_all:.0%} have the same"
-        f" {kind}; {near.without_near:.0%} without samples near in place, {near.without_others:.0%}"
-        f" without as many others alike in {kind}."
+        f" {kind}. Without samples near in place it is {near.without_near:.0%}, without as many"
+        f" others alike in {kind} {near.without_others:.0%}."
     )
     if plan is None:
         return f"Samples near each other in {where} are alike: for new places, {advice}.\n{figures}"

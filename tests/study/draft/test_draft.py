@@ -98,7 +98,7 @@ def test_a_table_of_volumes_is_drafted_as_volumes_not_as_the_columns_beside_them
     )
     assert Study.prepare(load_config("some.yaml")).dataset.n_samples == len(lines) - 3
     planted.mask_file.rename(here / "data/cortex.nii.gz")
-    with pytest.raises(DataError, match="name the mask by --mask"):
+    with pytest.raises(DataError, match="name it by --mask"):
         init_study("data/scans.csv")
     assert (
         init_study("data/scans.csv", mask="data/cortex.nii.gz").config.dataset.mask

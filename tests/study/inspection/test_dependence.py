@@ -46,7 +46,7 @@ def test_dependent_rows_are_remarked_on_until_blocks_keep_them_together(make, ar
     data = arranged(make(np.random.default_rng(0)))
     settings = {"outer": 4, "inner": 2, "repeats": 1, "groups": None, "seed": 0}
     assert "cv.blocks" in remark(data)
-    assert "are tested with it in the training set" in remark(
+    assert "are tested with that one in the training set" in remark(
         data, NestedPlan.make(data.y, **settings)
     )
     assert remark(data, NestedPlan.make(data.y, blocks=Blocks(4), **settings)) is not None
@@ -91,9 +91,9 @@ def test_blocks_longer_than_a_run_of_labels_are_asked_for_where_samples_stay_ali
     course = lfilter([1.0], [1.0, -0.95], rng.normal(size=(600, 21)), axis=0)
     data = table(course[:, 1:], (course[:, 0] > np.median(course[:, 0])).astype(int))
     told = remark(data)
-    assert 30 < int(re.search(r"stay alike \(about (\d+) here\)", told)[1]) < 70  # 0.95^45 is 0.1
+    assert 30 < int(re.search(r"are alike \(about (\d+) here\)", told)[1]) < 70  # 0.95^45 is 0.1
     settings = {"outer": 3, "inner": 2, "repeats": 1, "groups": None, "seed": 0}
-    assert "nearest in the file by 0." in remark(
+    assert "A tested sample correlates by 0." in remark(
         data, NestedPlan.make(data.y, blocks=Blocks(11), **settings)
     )
     assert remark(data, NestedPlan.make(data.y, blocks=Blocks(100), **settings)) is None
