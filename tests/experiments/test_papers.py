@@ -5,6 +5,7 @@ results.csv.
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -63,23 +64,23 @@ def test_verdicts_over_data_sets_are_joined():
     assert joined_verdict([]) == "cannot be tested here"
 
 
+@pytest.fixture
+def without_figures(monkeypatch):
+    """Write no figures, which takes seconds: the short forms write theirs."""
+    monkeypatch.setattr("experiments.report.write_figure", lambda *_: None)
+    monkeypatch.setattr(
+        "experiments.page.write_figure", lambda _, figure: figure.draw_without_rendering()
+    )
+
+
 @cache
 def report_of(name):
     results = read_results(HERE / "papers" / name)
     return command.module_of(name).report(results, Experiment(name, HERE).published)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        (
-            name
-            if name in ("smr-toy", "mtda-width", "smml-single")
-            else pytest.param(name, marks=pytest.mark.slow)
-        )
-        for name in command.NAMES
-    ],
-)
+@pytest.mark.usefixtures("without_figures")
+@pytest.mark.parametrize("name", command.NAMES)
 def test_tables_follow_from_results_and_published_figures(name, tmp_path):
     folder = HERE / "papers" / name
     write_report(tmp_path, report_of(name))
@@ -185,6 +186,7 @@ def test_an_order_moves_the_columns_alone(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_figures")
 def test_the_page_follows_from_results(tmp_path):
     names = [name for name in command.NAMES if (HERE / "papers" / name / "results.csv").exists()]
     assert names == list(command.NAMES)
@@ -333,6 +335,7 @@ def test_published_figures_are_those_of_the_notes(real_data):
 #: every so manieth.
 PARTS = {
     "LSP_sift_128x85": (6, 70, 2),
+    "ORL": (10, 10, 1),
     "ORL_28x23": (20, 5, 2),
     "PIE_68x42_32x32": (20, 5, 2),
     "Handwritten_mfeat": (6, 40, 1),
@@ -354,9 +357,15 @@ def parts_of_real_data(real_data, tmp_path, monkeypatch) -> None:
         if "X" in of_samples:
             of_samples["X"] = of_samples["X"][:, ::step, ::step]
         np.savez(folder / f"{name}.npz", **of_samples)
-    for name in ("ORL", "USPS"):
-        (folder / f"{name}.npz").symlink_to(real_data(f"{name}.npz"))
+    (folder / "USPS.npz").symlink_to(real_data("USPS.npz"))
     monkeypatch.setenv("RAYSEL_DATA", str(folder))
+
+
+@pytest.fixture
+def without_files_of_comparisons(monkeypatch):
+    """Write neither report nor tables of comparisons, which take seconds and have tests."""
+    for name in ("write_comparison_report", "export_comparison"):
+        monkeypatch.setattr(f"raysel.run.members.{name}", lambda *_: None)
 
 
 #: Experiments that run in their short form on data of one's own, and not on the real ones too.
@@ -364,7 +373,7 @@ ON_OWN_DATA = ("smr-parameters", "mtda-errors", "smml-labels")
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_mlflow", "parts_of_real_data")
+@pytest.mark.usefixtures("without_mlflow", "without_files_of_comparisons", "parts_of_real_data")
 def test_every_experiment_runs_in_its_short_form_and_goes_on_from_half_of_its_units_and_a_cut_line(
     tmp_path,
 ):
@@ -418,12 +427,15 @@ def own_data(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_mlflow")
+@pytest.mark.usefixtures("without_mlflow", "without_files_of_comparisons")
 @pytest.mark.parametrize("name", ON_OWN_DATA)
 def test_experiments_run_on_own_data(name, tmp_path, monkeypatch):
     monkeypatch.delenv("RAYSEL_DATA", raising=False)
     given = next(options for kind, options in own_data(tmp_path).items() if name.startswith(kind))
-    command.main([name, "--fast", "--output", str(tmp_path), *given])
+    # To start processes takes seconds: the other short forms are computed in some.
+    with ThreadPoolExecutor(1) as here:
+        monkeypatch.setattr("experiments.experiment._pool", lambda: here)
+        command.main([name, "--fast", "--output", str(tmp_path), *given])
     assert (tmp_path / name / "README.md").exists()
     results = read_results(tmp_path / name)
     if "note" in results:
