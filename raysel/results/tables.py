@@ -42,9 +42,16 @@ class TextTable:
             and all(c in figures or c.startswith((NO_RESULT, NONE)) for c in cells)
         )
 
+    @property
+    def text_columns(self) -> list[int]:
+        """Columns whose cells do not start with figures."""
+        return [i for i in range(len(self.header)) if not self.is_number(i)]
+
     def markdown(self) -> str:
         """Return the table in Markdown below its title; no character of a cell has a meaning."""
-        rules = ["---:" if self.is_number(i) else "---" for i in range(len(self.header))]
+        rules = ["---:"] * len(self.header)
+        for i in self.text_columns:
+            rules[i] = "---"
         lines = [[in_markdown(cell) for cell in line] for line in (self.header, *self.rows)]
         return f"**{in_markdown(self.title)}**\n\n{markdown_table(lines, rules)}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from raysel.core.printing import mean_and_sd
 from raysel.numerics.inference import RankComparison, compare_over_data_sets
 from raysel.results.comparison.export import write_files
 from raysel.results.comparison.result import ComparisonResult
+from raysel.results.comparison.rows import group_labels
 from raysel.results.comparison.texts import format_p
 from raysel.results.progress import counted
 from raysel.results.tables import TextTable, in_markdown
@@ -250,7 +251,7 @@ def _unlike_methods(named: Mapping[str, ComparisonResult], labels: Sequence[str]
     """Sentences on labels that stand for several solvers or are scored by several estimators."""
     parts = (("solvers", "solver", "name"), ("estimators", "evaluation", "estimator"))
     for label, (what, section, key) in itertools.product(labels, parts):
-        used = _grouped(
+        used = group_labels(
             (one.studies[label].config[section][key], name) for name, one in named.items()
         )
         if len(used) > 1:
@@ -267,20 +268,12 @@ def _shared_files(named: Mapping[str, ComparisonResult]) -> Iterator[str]:
             part.get("path") or part.get("source") for part in (data, *(data.get("tasks") or ()))
         ]
         pairs += [(place, name) for place in places if place]
-    for place, names in _grouped(pairs).items():
+    for place, names in group_labels(pairs).items():
         if len(names) > 1:
             yield (
                 f"{', '.join(names)} are parts of one data set, {place}: they are not independent,"
                 " as ranks and tests take them to be."
             )
-
-
-def _grouped(pairs: Iterable[tuple[object, str]]) -> dict[str, list[str]]:
-    """Different names by what they have."""
-    groups: dict[str, list[str]] = {}
-    for key, name in dict.fromkeys((str(key), name) for key, name in pairs):
-        groups.setdefault(key, []).append(name)
-    return groups
 
 
 def _check_data_differ(comparisons: Sequence[ComparisonResult]) -> None:

@@ -195,9 +195,8 @@ def _score_tile(row: MemberRow, what: str) -> tuple[str, str, str]:
 
 
 def _table(table: TextTable, name: str = "", frame: pd.DataFrame | None = None) -> Table:
-    words = [i for i in range(len(table.header)) if not table.is_number(i)]
     data = None
     if frame is not None:
         data = csv_download(name, list(frame.columns), frame.itertuples(index=False))
     heads = [spaced(head) for head in table.header]
-    return Table(f"{table.title}.", heads, table.rows, words, download=data)
+    return Table(f"{table.title}.", heads, table.rows, table.text_columns, download=data)

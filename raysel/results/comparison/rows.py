@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -163,6 +163,14 @@ def _winner_notes(facts: Facts) -> Iterator[str]:
     warned = Counter(chain.from_iterable(dict.fromkeys(refit.warnings) for refit in outer))
     for message, count in warned.items():
         yield f"the fits of {count} of {n_folds} winners warned: {message}"
+
+
+def group_labels(pairs: Iterable[tuple[object, str]]) -> dict[str, list[str]]:
+    """Return different labels by the text of what they have in common."""
+    groups: dict[str, list[str]] = {}
+    for key, label in dict.fromkeys((str(key), label) for key, label in pairs):
+        groups.setdefault(key, []).append(label)
+    return groups
 
 
 @dataclass(frozen=True)

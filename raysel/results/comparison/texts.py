@@ -11,7 +11,7 @@ from typing import Any
 from raysel.core.printing import mean_and_sd
 from raysel.results.agreement import Agreement
 from raysel.results.comparison.result import ComparisonResult
-from raysel.results.comparison.rows import LEVEL, MemberRow, Pair
+from raysel.results.comparison.rows import LEVEL, MemberRow, Pair, group_labels
 from raysel.results.facts import Facts
 from raysel.results.remarks import few_folds_remarks, short_remarks
 from raysel.results.scores import FoldValues
@@ -232,7 +232,7 @@ def _most_frequent_winner(row: MemberRow) -> str:
 
 def _remarks(comparison: ComparisonResult, rows: Sequence[MemberRow]) -> Iterator[str]:
     """Sentences on how the figures are to be read."""
-    for text, labels in _grouped((_scoring(row.facts), row.label) for row in rows).items():
+    for text, labels in group_labels((_scoring(row.facts), row.label) for row in rows).items():
         yield f"Scores of {_named(labels, rows)}: {text}"
     if any(row.redundancy is not None for row in rows):
         yield (
@@ -242,7 +242,7 @@ def _remarks(comparison: ComparisonResult, rows: Sequence[MemberRow]) -> Iterato
     if tops := [(row.facts.top, row.label) for row in rows if row.facts.agreement]:
         yield "Stability is Nogueira's: 1 if all outer folds select the same features."
         yield "In brackets stands the stability of the F-test with permuted labels."
-        for top, labels in _grouped(tops).items():
+        for top, labels in group_labels(tops).items():
             yield f"Stability is of the top {top} features ({_named(labels, rows)})."
         yield "This number is the middle one of evaluation.n_features, or a tenth of all features."
     if any(row.cpu_seconds is not None for row in rows):
@@ -306,13 +306,6 @@ def _scoring(facts: Facts) -> str:
     if not facts.by_task:
         return rule
     return f"{rule} The score is the mean over {len(facts.by_task)} tasks."
-
-
-def _grouped(pairs: Iterable[tuple[object, str]]) -> dict[object, list[str]]:
-    groups: dict[object, list[str]] = {}
-    for key, label in pairs:
-        groups.setdefault(key, []).append(label)
-    return groups
 
 
 def _named(labels: Sequence[str], rows: Sequence[MemberRow]) -> str:

@@ -164,8 +164,7 @@ def error_control(result: StudyResult) -> Section:
 
 def _plain_table(table: TextTable) -> Table:
     """Return a table of strings as it stands, under its title."""
-    words = [i for i in range(len(table.header)) if not table.is_number(i)]
-    return Table(f"{table.title}.", table.header, table.rows, words)
+    return Table(f"{table.title}.", table.header, table.rows, table.text_columns)
 
 
 def features(result: StudyResult) -> Section:
@@ -218,8 +217,7 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
     caption = f"{shown.title}; consensus: place by the median rank over the folds."
     if "direction" in shown.header:
         caption += " Direction: what larger values speak for in the final model."
-    as_text = [i for i in range(len(shown.header)) if not shown.is_number(i)]
-    return Table(caption, shown.header, shown.rows, as_text, download=data)
+    return Table(caption, shown.header, shown.rows, shown.text_columns, download=data)
 
 
 def stability(result: StudyResult) -> Section | None:
