@@ -80,7 +80,9 @@ def trace_table(records: Iterable[TrialRecord], labels: Sequence[str]) -> pa.Tab
         for fold, trace in record.folds.items():
             for number, inner in enumerate(trace.inner):
                 # Trials that share the steps of a Pipeline compute no objective.
-                objective = inner.objective or [None] * len(inner.scores)
+                objective: Sequence[float | None] = inner.objective
+                if not objective:
+                    objective = [None] * len(inner.scores)
                 unscored = len(objective) - len(inner.scores)
                 scores = [[None] * len(names)] * unscored + inner.scores
                 steps = enumerate(zip(objective, scores, strict=True))
