@@ -49,7 +49,7 @@ def test_a_caption_wider_than_its_image_stands_in_two_lines():
         np.ones((3, 2, 2)),
     )
     captions = [text.get_text() for text in part.plot().texts][:3]
-    assert captions == ["mean of\npatient", "no. 3 (grey)", "mean of\na_name_of_fo…"]
+    assert captions == ["mean of\npatient", "no. 3 (grey)", "mean of\na_name_of_f…"]
 
 
 def test_a_range_is_drawn_from_its_smallest_to_its_largest_value():
