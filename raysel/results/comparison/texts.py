@@ -166,10 +166,8 @@ def _verdict_sentence(comparison: ComparisonResult, pair: Pair) -> str:
 
 def _verdict_of_all(comparison: ComparisonResult) -> str:
     """Return which members are better or worse than the reference; empty without a pair."""
-    labels = _grouped((pair.verdict, pair.label) for pair in comparison.pairs.values())
-    told = [
-        f"{VERDICTS.get(str(verdict), verdict)}: {', '.join(of)}" for verdict, of in labels.items()
-    ]
+    labels = group_labels((pair.verdict, pair.label) for pair in comparison.pairs.values())
+    told = [f"{VERDICTS.get(verdict, verdict)}: {', '.join(of)}" for verdict, of in labels.items()]
     return f"Compared with {comparison.reference}, {'; '.join(told)}." if told else ""
 
 
