@@ -411,7 +411,7 @@ def of_every_format() -> Iterator[Fault]:
     for suffix in (".npz", ".npy", ".mat", ".csv", ".parquet", ".arrow"):
         bad, other = f"bad{suffix}", write(f"bad{suffix}", bytes(range(256)) * 20)
         typed = few(f"dataset.path={bad}")
-        yield Fault(typed, f"there is no data file {bad}. Looked at ...A data file is")
+        yield Fault(typed, f"there is no data file {bad}: looked at ...Give a table")
         yield Fault(typed, f"{bad} is empty (0 bytes); write or copy it", write(bad, ""))
         yield Fault(typed, f"{bad}...truncated...write", cut(suffix))
         yield Fault(typed, f"{bad} ...of another format; write", other)
@@ -440,7 +440,7 @@ few.yaml:
     dataset.modalities={a: 60, b: 6}  ->  66 columns ...must sum to 64
     dataset.modalities={a: 64, b: 0}  ->  dataset.modalities.b: ...not 0
 as typed:
-    orl-smr  ->  there is no data file ORL.npz. ...np.savez
+    orl-smr  ->  there is no data file ORL.npz: ...np.savez
 views.yaml:
     dataset.exclude_labels=[sly]  ->  exclude_labels: ...sly; did you mean `sky`?
     dataset.exclude_labels=[sky, cow]  ->  give ...at least two labels

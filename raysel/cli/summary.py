@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shlex
 import sys
@@ -83,9 +82,8 @@ def _print_found(result: StudyResult, out: Console) -> None:
 
 def _height(result: StudyResult, out: Console) -> int:
     """Return the number of lines that `_print_found` takes."""
-    page = Console(file=io.StringIO(), width=out.width, force_terminal=out.is_terminal)
-    with page.capture() as found:
-        _print_found(result, page)
+    with out.capture() as found:
+        _print_found(result, out)
     return len(found.get().splitlines())
 
 

@@ -43,7 +43,7 @@ _UNIVARIATE = (
 Fit = Callable[[], tuple[ScikitLearnMethod, Split]]
 
 
-class LastStep(ScikitLearnMethod):
+class _LastStep(ScikitLearnMethod):
     """Last step of a Pipeline, which gets what the steps before it make of the samples."""
 
     def fit_step(self, split: Split, *, converged: bool) -> Self:
@@ -195,7 +195,7 @@ def _fit(
     """Fit the last step; from nothing where a step fails, so that the error is its own."""
     if split is not None:
         try:
-            step = LastStep(chain_.steps[0]).fit_step(split, converged=chain_.converged)
+            step = _LastStep(chain_.steps[0]).fit_step(split, converged=chain_.converged)
         except Exception as error:  # of any estimator  # noqa: BLE001
             raise_storage_error(error)
         else:

@@ -262,7 +262,7 @@ def test_a_study_is_refused_if_training_and_test_samples_together_are_too_many(
     prepare_study(tmp_path / "few.arrow", config)
     monkeypatch.setattr("raysel.baselines.mcgf.MOST_SAMPLES", 50)
     with pytest.raises(
-        ConfigError, match=r"60 samples are too many for MCGF, .* at most 50 in total"
+        ConfigError, match=r"60 samples are too many for MCGF: use at most 50 in total"
     ):
         prepare_study(tmp_path / "few.arrow", config)
 

@@ -94,7 +94,7 @@ def test_a_study_says_what_it_found_and_where(finished_study):
             rf"^{words} .*{own['test_mean']:.3f} ± {own['test_std']:.3f}", out, re.MULTILINE
         )
     assert out.index("writing the results") < out.index("test accuracy") < out.index("uploading")
-    assert "study      study\n" in out
+    assert "report  study/report.html" in out
     assert "-m mlflow ui --backend-store-uri sqlite:///runs/mlflow.db\n" in out
     screen = io.StringIO()
     print_answer(open_study(finished_study.study), Console(file=screen, width=200), verbose=True)
@@ -110,10 +110,8 @@ def test_a_study_says_what_it_found_and_where(finished_study):
     test = f"{np.mean(scores['test']):.3f} ± {np.std(scores['test'], ddof=1):.3f}"
     mean = rf"^mean +{np.mean(scores['inner']):.3f} +{test} \(SD\)"
     assert re.search(mean, out, re.MULTILINE)
-    assert (
-        f"model      alpha={winners['final']['alpha']} rank={winners['final']['rank']}, fitted on"
-        " all 80 samples" in out
-    )
+    final = f"alpha={winners['final']['alpha']} rank={winners['final']['rank']}"
+    assert re.search(rf"^model +{final}, fitted on all 80 samples", out, re.MULTILINE)
     assert "2 of 6 trials gave the zero solution" in out
 
 

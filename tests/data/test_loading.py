@@ -95,7 +95,7 @@ def test_builtin_sets():
 
 
 def test_a_file_is_looked_up_here_and_then_in_raysel_data(tmp_path, monkeypatch):
-    refused("no.npz", str(tmp_path / "no.npz"), "$RAYSEL_DATA", "not set", "(n, h, w)")
+    refused("no.npz", str(tmp_path / "no.npz"), "$RAYSEL_DATA", "not set", "arrays X and y")
     store = tmp_path / "store"
     store.mkdir()
     monkeypatch.setenv("RAYSEL_DATA", str(store))

@@ -311,7 +311,7 @@ def test_a_class_that_is_missing_in_a_fold_is_named(metric, tmp_path):
         return
     message = (
         rf"metric: {metric} is undefined where .* outer1's inner fold 0 validation samples have no"
-        r" .* class 0; set"
+        r" .* class 0\. Set"
     )
     with pytest.raises(ConfigError, match=message):
         Study.prepare(config_from_dict(raw))

@@ -123,14 +123,16 @@ def test_the_ratio_falls_below_1_where_a_task_has_fewer_directions_without_scatt
     within = n_persons * p - n_persons
     y = np.repeat(np.arange(n_persons), p)
     X = rng.normal(size=(n_persons, n_pixels))[y] + rng.normal(size=(len(y), n_pixels))
-    ratios = []
-    for width in (n_pixels - within, n_pixels - within + 1):
-        tasks = [task_of(X, y, n_pixels, np.random.default_rng(1))]
-        ratios.append(
-            list(islice(iterate(tasks, width, n_persons - 1, np.random.default_rng(2)), 25))[-1][0]
-        )
-    assert ratios[0] == pytest.approx(1, abs=1e-9)
-    assert ratios[1] < 1 - 1e-6
+    tasks = [task_of(X, y, n_pixels, np.random.default_rng(1))]
+
+    def last_ratios(width):
+        starts = map(np.random.default_rng, range(20))
+        runs = (iterate(tasks, width, n_persons - 1, start) for start in starts)
+        return np.array([list(islice(run, 25))[-1][0] for run in runs])
+
+    np.testing.assert_allclose(last_ratios(n_pixels - within), 1, atol=1e-9)
+    # Rounding decides from which starts: it chooses among eigenvectors of equal eigenvalues.
+    assert last_ratios(n_pixels - within + 1).min() < 1 - 1e-6
 
 
 def with_orders(accuracies: dict[str, float]) -> pd.DataFrame:

@@ -131,7 +131,7 @@ def test_folders_that_cannot_be_used():
     refused("the folder empty holds no images", ".png")
     Path("faces/empty").rmdir()
     write(IMAGES, folder="faces/train")
-    refused("train holds a folder, cat", "give", "faces/train")
+    refused("train, a class, holds the folder cat", "Give", "faces/train")
     refused("no-faces", "nor a folder of images", source="no-faces")
     refused("label", "faces", label="y")
     refused("groups", "faces", groups="person")
