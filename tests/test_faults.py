@@ -450,7 +450,7 @@ tasks.yaml:
     *of_every_format(),
     Fault(
         BAD,
-        "bad.npz has no array X, nor another ...80 rows; it holds y. A data file",
+        "bad.npz has no array X, nor another ...80 rows; it holds y. Give",
         archive(X=None),
     ),
     Fault(
@@ -470,7 +470,11 @@ tasks.yaml:
     Fault(
         BAD, "X is empty, of shape (0, 8, 8); give", archive(X=lambda X: X[:0], y=lambda y: y[:0])
     ),
-    Fault(BAD, "X has 80 rows but y has 79; X must be", archive(y=lambda y: y[:-1])),
+    Fault(
+        BAD,
+        "X has 80 rows but y has 79; give one value for each sample",
+        archive(y=lambda y: y[:-1]),
+    ),
     Fault(
         few("dataset.path=bad.npz", "dataset.task=classification"),
         "y holds 0.5, which is no class: give whole numbers",
@@ -542,7 +546,7 @@ tasks.yaml:
     Fault(CSV, "column 'b' holds 'x' in row 1", table("3,x,0")),
     Fault(CSV, "1 value is missing ...row 1 ...column 'b'", table("3,,0")),
     Fault(CSV, "column 'y' has no value in row 1", table("3,4,")),
-    Fault(CSV, "bad.csv: row 2 ...has 2 cells...3 columns; correct the row", table("3,4")),
+    Fault(CSV, "bad.csv: row 2 ...has 2 cells...3 columns. Correct the row", table("3,4")),
     Fault(CSV, "bad.csv has no column y", write("bad.csv", "1,2,0\n3,4,1\n")),
     Fault(few("dataset.path=bad.parquet"), "column 'a' holds '1' in row 0", parquet(["1", "2"])),
     Fault(VIEWS, "view_1 has shape", multimodal(view_1=lambda view: view[1:])),

@@ -369,7 +369,7 @@ def test_folds_that_do_not_fit_into_memory_are_refused_before_they_are_made(monk
     taken += sum(part.train.nbytes + part.validation.nbytes for f in folds for part in f.inner)
     monkeypatch.setattr("raysel.evaluation.plan.machine_memory", lambda: 4 * (taken - 1))
     with pytest.raises(
-        ConfigError, match=f"{len(folds)} folds of 60 samples .* of this machine's memory"
+        ConfigError, match=f"{len(folds)} folds of 60 samples .* this machine's memory"
     ):
         NestedPlan.make(y, outer=3, repeats=repeats, **settings)
     monkeypatch.setattr("raysel.evaluation.plan.machine_memory", lambda: 8 * taken)
