@@ -398,8 +398,10 @@ def short_verdict(facts: Facts) -> str:
         )
     told, chance = sentences[:1], references.get("chance")
     if chance is not None and chance.verdict != "better":
-        told.append(_verdict_sentence(facts, chance))
-    return " ".join(dict.fromkeys(told))
+        usual = _verdict_sentence(facts, chance)
+        told = [sentence for sentence in told if sentence != usual]
+        told.append(f"{_clause(facts, chance)}, {_with_method(facts)}: the ranking may be chance.")
+    return " ".join(told)
 
 
 def _verdict_sentence(facts: Facts, reference: Reference) -> str:

@@ -261,6 +261,7 @@ ELSEWHERE = {
     *("examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py"),
     *(
         "claims/false-claims/run.py",
+        "guide/reference.py",
         "guide/run.py",
         "run.py",
         "submit.py",
