@@ -304,7 +304,7 @@ def test_a_study_is_resumed_with_credentials_given_in_any_way(tmp_path, monkeypa
     monkeypatch.setattr("raysel.core.credentials._kept", {})  # another process
     assert lacks_credentials(before.uri)
     assert connection(before.uri) == (host, {})
-    assert "set MLFLOW_TRACKING_USERNAME" in missing_credentials(before.uri)
+    assert "Set MLFLOW_TRACKING_USERNAME" in missing_credentials(before.uri)
     own = {
         "MLFLOW_TRACKING_USERNAME": "ada",
         "MLFLOW_TRACKING_PASSWORD": SECRET,

@@ -231,7 +231,7 @@ def test_the_commands_print_and_write_each_task_beside_the_mean(tmp_path, monkey
     words = ", ".join(
         f"{n} {m:.3f} ± {s:.3f} (SD)" for n, m, s in zip(data, means, spreads, strict=True)
     )
-    assert f"by task    {words}\n" in capsys.readouterr().out
+    assert f"by task {words}\n" in capsys.readouterr().out
     assert select.main(["study", "--top", "6", "--output", "kept"]) == 0
     with Path("kept/ranking.csv").open() as file:
         rows = list(csv.DictReader(file))

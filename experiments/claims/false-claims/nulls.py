@@ -105,7 +105,7 @@ TRAPS = {
     "noise, stability": StudyTrap(
         noise,
         "agreement at the level of permuted labels",
-        lambda r: "it is not above that" in texts.noise_level(r.facts),
+        lambda r: "is not above that" in texts.noise_level(r.facts),
     ),
     "time": StudyTrap(time_series, "a remark on rows like their neighbours", says("row")),
     "time, in blocks": StudyTrap(

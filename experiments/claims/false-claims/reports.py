@@ -120,7 +120,7 @@ def one_number_fails(seed: int, folder: Path) -> Outcome:
     pairs = zip(fails.outer, works.outer, strict=True)
     scores = [(with_it.test_scores, without.test_scores) for with_it, without in pairs]
     alike = all(with_it == [None, *without] for with_it, without in scores)
-    named = says("evaluation.estimator fails with 1 feature: ValueError")(fails)
+    named = says("the estimator fails with 1 feature: ValueError")(fails)
     same = fails.test_scores == works.test_scores
     return Outcome(alike and named and same, words_of_study(fails))
 

@@ -190,7 +190,7 @@ class PartCounts(RankingPanel):
         self._name_parts(ax, table)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel(f"features among the best {ranking.n_selected}")
-        drawing.add_legend(ax)
+        drawing.add_legend(ax, right=True)  # names of modalities may be long
 
     @staticmethod
     def _name_parts(ax: Axes, table: pd.DataFrame) -> None:
