@@ -302,7 +302,7 @@ def images(folder: Path) -> dict[str, str]:
     return {
         "bomb": _TOO_MUCH,
         "links": _TOO_MUCH,
-        "loop": "dog holds a folder, again",
+        "loop": "dog, a class, holds the folder again",
         "itself": "2.png cannot be read",
     }
 
