@@ -413,7 +413,7 @@ def of_every_format() -> Iterator[Fault]:
         typed = few(f"dataset.path={bad}")
         yield Fault(typed, f"there is no data file {bad}: looked at ...Give a table")
         yield Fault(typed, f"{bad} is empty (0 bytes); write or copy it", write(bad, ""))
-        yield Fault(typed, f"{bad}...truncated...write", cut(suffix))
+        yield Fault(typed, f"{bad}...truncated", cut(suffix))
         yield Fault(typed, f"{bad} ...of another format; write", other)
 
 
