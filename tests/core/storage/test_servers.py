@@ -164,7 +164,7 @@ def test_a_study_that_is_killed_resumes_from_s3_in_a_clean_folder(
     assert tune.main(["--resume", "s3://bucket/studies/one"]) == 0
     out = capsys.readouterr().out
     assert f"{done} of 6 trials are done" in out or f"{done} of 6 trials is done" in out
-    assert "report  s3://bucket/studies/one/report.html" in out
+    assert "study   s3://bucket/studies/one\n" in out
     reference = run_offline(raw_config(tmp_path / "few.npz"), tmp_path / "reference")
     found = trials(get(journal))
     assert sorted(found, key=lambda trial: trial["id"]) == sorted(
