@@ -168,10 +168,9 @@ def _details(facts: Facts) -> Iterator[tuple[str, str]]:
         "trials": "; ".join(texts.trial_sentences(facts)),
         "consensus": agreement.consensus if agreement else "",
         "redundancy": texts.redundancy(facts),
-        "modalities": (
-            modalities and f"{modalities} (mean over the outer winners; all are in manifest.json)"
-        ),
     }
+    if modalities:
+        lines["modalities"] = f"{modalities} (mean over the outer winners; all: manifest.json)"
     yield from ((label, text) for label, text in lines.items() if text)
 
 

@@ -150,7 +150,7 @@ def unusable(members: Mapping[Any, Any], written: Callable[[], Any]) -> Iterator
         if not isinstance(label, str):
             yield f"compare: the label {label!r} is not text; write it in quotation marks"
     if len(kept) < 2:
-        n = ["no member", "only one member"][len(kept)]
+        n = "only one member" if kept else "no member"
         yield (
             f"compare: there is {n}; give two or more, or for one method `solver` in place of"
             " `compare`"

@@ -125,7 +125,7 @@ def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> li
 def _sample(
     space: Mapping[str, Domain], method: str, num_samples: int, seed: int
 ) -> list[dict[str, Any]]:
-    draw = {SOBOL: _sobol_rows}.get(method, _random_rows)
+    draw = _sobol_rows if method == SOBOL else _random_rows
     # Draws from a space of few points repeat; each point is tried once.
     wanted = min(num_samples, math.prod(_n_values(domain) for domain in space.values()))
     distinct: dict[str, dict[str, Any]] = {}

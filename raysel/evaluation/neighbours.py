@@ -72,7 +72,7 @@ def knn_shares(
     """
     n_neighbors = min(n_neighbors, len(X_train))
     classes, codes = _encode(y_train)
-    n_columns = (codes.shape[1:] or classes.shape)[0]
+    n_columns = codes.shape[1] if has_columns(y_train) else len(classes)
     shares = np.empty((len(n_features), len(X_test), n_columns))
     for block in _distances(X_train, X_test, order, n_features):
         shares[block.position, block.rows] = (

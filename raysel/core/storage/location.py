@@ -136,7 +136,7 @@ def as_uri(place: str | Path | None) -> str | None:
         return None
     text = str(place)
     if isinstance(place, Path) and (match := _COLLAPSED.match(text)):
-        root = {"file": "/"}.get(match[1], "")
+        root = "/" if match[1] == "file" else ""
         return f"{match[1]}://{root}{text[match.end() :]}"
     if _URI.match(text):
         return text

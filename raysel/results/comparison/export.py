@@ -186,7 +186,8 @@ def _tiles(comparison: ComparisonResult) -> list[tuple[str, str, str]]:
     if (reference := rows.get(comparison.reference)) is not None:
         tiles.append(_score_tile(reference, f"test {metric} of the reference"))
     folds = comparison.folds.describe() if comparison.folds else ""
-    return [*tiles, (str(len(comparison.members)), "methods", folds and f"on the same {folds}")]
+    on_folds = f"on the same {folds}" if folds else ""
+    return [*tiles, (str(len(comparison.members)), "methods", on_folds)]
 
 
 def _score_tile(row: MemberRow, what: str) -> tuple[str, str, str]:

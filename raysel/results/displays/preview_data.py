@@ -54,7 +54,7 @@ class DataPreview(DividedDisplay):
             return None
         parts: list[Images | Ranges] = []
         for i, part in enumerate(read_preview_parts(facts.records.directory.preview_parts)):
-            table = part.table and f"{part.table}-{i}"
+            table = f"{part.table}-{i}" if part.table else ""
             parts.append(replace(part, key=f"closer{i}", table=table))
         if not parts:
             return None
@@ -180,7 +180,7 @@ def _make_parts(
     share: int = 1,
 ) -> Iterator[Images | Ranges]:
     """Yield parts of samples of one shape; ``share`` is the number of tasks in the figure."""
-    whose, in_space = task and f"{task}: ", layout.affine is not None
+    whose, in_space = f"{task}: " if task else "", layout.affine is not None
     views = _views(layout)
     if not views and names:
         yield _columns(X, members, names, whose=whose, share=share)

@@ -134,7 +134,7 @@ class RankingFigure(StudyDisplay):
         panels: list[Display] = []
         blocks = list(self.layout.blocks().items())
         for i, (task, (columns, block)) in enumerate(blocks[:_MOST_TASKS]):
-            panels += self._make_panels(task, columns, block, task and f"-{i}")
+            panels += self._make_panels(task, columns, block, f"-{i}" if task else "")
         if self.layout.is_multimodal:
             panels += [PartScores(self.ranking), PartCounts(self.ranking)]
         return panels

@@ -221,9 +221,8 @@ def choose_method(dataset: Dataset) -> str:
     if layout.is_multimodal:
         return "smml"
     if layout.noun == "table":
-        return (
-            "linear_svm"  # by the loss that also scores the features: experiments/claims/defaults
-        )
+        # By the loss that also scores the features, see experiments/claims/defaults.
+        return "linear_svm"
     return "rfs"
 
 
