@@ -246,8 +246,10 @@ class Host:
             "USER": "root",
         }
         return own | {
-            "RAY_prestart_worker_first_driver": "0"
-        }  # no study uses those that Ray starts in advance
+            "RAY_prestart_worker_first_driver": "0",  # no study uses those started in advance
+            # By default Ray's workers get hardly any of a processor that other tests use, too.
+            "RAY_worker_niceness": "0",
+        }
 
     def _command(self, script: str) -> list[str]:
         return [

@@ -63,7 +63,10 @@ def _filled_in(network: Network, head: Host, worker: Host) -> dict[str, Any]:
     # bash reads ~/.bashrc once more for the workers of a job, whose PYTHONPATH names the code that
     # was shipped.
     path = "${PYTHONPATH:+$PYTHONPATH:}" + str(REPOSITORY)
-    exported = f"export PYTHONPATH={path} RAY_AUTH_MODE=token RAY_prestart_worker_first_driver=0"
+    exported = (
+        f"export PYTHONPATH={path} RAY_AUTH_MODE=token RAY_prestart_worker_first_driver=0"
+        " RAY_worker_niceness=0"
+    )
     assert "RAY_AUTH_MODE=token'" in config["setup_commands"][-1]
     config["setup_commands"] = [f"echo {shlex.quote(exported)} >> ~/.bashrc"]
     for commands in (config["head_start_ray_commands"], config["worker_start_ray_commands"]):

@@ -99,7 +99,11 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
             script = script.replace(line, filled_in)
         (work / "slurm.sh").write_text(script, encoding="utf-8")
 
-        environment = {"SLURM_CONF": str(settings), "PYTHONPATH": bare_commands(folder / "bare")}
+        environment = {
+            "SLURM_CONF": str(settings),
+            "PYTHONPATH": bare_commands(folder / "bare"),
+            "RAY_worker_niceness": "0",
+        }
 
         def run(command: str, timeout: float = 400) -> str:
             return first.run(f"cd {work} && {command}", timeout=timeout, **environment).stdout
