@@ -35,9 +35,7 @@ class LabelPermutations:
         members = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
         owners = np.zeros(n, dtype=np.int64) if tasks is None else tasks
         self._n = n
-        #: Sets of units that exchange labels, each unit an array of samples, and whether in the
-        #: samples' order: else each unit has one label.
-        self._exchanges: list[tuple[list[IntArray], bool]] = []
+        self._exchanges: list[_Exchange] = []
         self.n_movable, self.log10_arrangements = 0, 0.0
         if blocks is not None:
             kinds = {"blocks"}
@@ -87,17 +85,42 @@ class LabelPermutations:
         labels = codes[np.stack(units) if ordered else [unit[0] for unit in units]]
         counts = np.unique(labels, axis=0, return_counts=True)[1]
         if len(counts) > 1:
-            self._exchanges.append((units, ordered))
+            self._exchanges.append(_Exchange.make(units, ordered=ordered))
             self.n_movable += sum(map(len, units))
             self.log10_arrangements += float(_log_multinomial(counts)) / math.log(10)
 
     def draw(self, rng: np.random.Generator) -> IntArray:
         """Draw a permutation. Returns (n_samples,)."""
         source: IntArray = np.arange(self._n, dtype=np.int64)
-        for units, ordered in self._exchanges:
-            for unit, other in zip(units, rng.permutation(len(units)), strict=True):
-                source[unit] = units[other] if ordered else units[other][0]
+        for exchange in self._exchanges:
+            source[exchange.samples] = exchange.draw(rng)
         return source
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    """Units of samples that exchange their labels."""
+
+    #: The samples of all units, one unit after the other.
+    samples: IntArray
+    #: Samples whose labels each unit gives to another; shape (n_units, n_given).
+    given: IntArray
+    #: How often each unit takes what it is given.
+    repeats: IntArray
+
+    @classmethod
+    def make(cls, units: Sequence[IntArray], *, ordered: bool) -> _Exchange:
+        """Of units of equal length in the samples' order, or of units that have one label each."""
+        samples = np.concatenate(units)
+        if ordered:
+            return cls(samples, np.stack(units), np.ones(len(units), dtype=np.int64))
+        first = np.array([unit[:1] for unit in units])
+        return cls(samples, first, np.array([len(unit) for unit in units]))
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """Draw whose label each of the samples gets."""
+        given = self.given[rng.permutation(len(self.given))]
+        return np.repeat(given, self.repeats, axis=0).ravel()
 
 
 def _log_multinomial(counts: IntArray) -> float:
