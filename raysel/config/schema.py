@@ -382,8 +382,9 @@ class EvaluationConfig(_Section):
     references: Literal[True, False, "chance"] = True
     """Whether the outer folds also score all features, the rankings by variance and by F-test, and
     chance, with the same estimator; each chooses its number of features, and setting, by its own
-    inner scores. With native: all features by the 1-nearest neighbour, of quantities by ridge
-    regression, where scaling is none standardised if the inner scores are better so, and chance,
+    inner scores. With native: all features by the 1-nearest neighbour, of more than 2000 samples by
+    logistic regression, of quantities by ridge regression, where scaling is none standardised if
+    the inner scores are better so (for logistic regression always), and chance,
     which is the best of guesses that read no feature: the same class or quantity for all samples,
     the best one by the metric; labels drawn by their shares; for metrics of an order, as
     average_precision, a random one. chance: that alone. Confounds, where there are some, are scored

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, column_blocks
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.targets import Target, find_target
+from raysel.data.targets import find_target
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, iter_parts
 from raysel.evaluation.confounds import CONFOUNDS, has_confounds, score_confounds
 from raysel.evaluation.guesses import guess_score
@@ -29,7 +29,11 @@ from raysel.evaluation.records import (
     with_none,
 )
 from raysel.evaluation.scoring import Evaluation, repeat_settings
-from raysel.evaluation.scoring_estimators import BESIDE_NATIVE
+from raysel.evaluation.scoring_estimators import (
+    BESIDE_NATIVE,
+    LOGISTIC,
+    estimator_beside_native,
+)
 from raysel.evaluation.selectors import usable_scores
 from raysel.evaluation.split import Split
 from raysel.numerics.metrics import Metric, metric
@@ -94,10 +98,11 @@ def reference_scores(
     ``f_regression``, the mean of the F values of several labels or quantities.
 
     For ``native`` there is no number of features: ``all features`` is judged by the 1-nearest
-    neighbour, for quantities by ridge regression whose alpha the inner folds choose, and
-    ``variance`` and ``f_test`` are left out. Where the study does not scale the samples, the method
-    may do so itself; the inner folds then choose whether ``all features`` are standardised. Several
-    tasks are scored separately.
+    neighbour, of many samples by logistic regression, for quantities by ridge regression whose
+    alpha the inner folds choose, and ``variance`` and ``f_test`` are left out. Where the study does
+    not scale the samples, the method may do so itself; the inner folds then choose whether ``all
+    features`` are standardised, which they always are for logistic regression. Several tasks are
+    scored separately.
 
     Guesses and the confounds alone are scored always, others unless ``evaluation.references`` is
     ``chance``.
@@ -129,7 +134,7 @@ def _score_beside_native(
     outer: Split, inner: Iterable[Split], evaluation: Evaluation, result: ReferenceScores
 ) -> None:
     """Score all features beside a method's own predictions; several tasks without inner folds."""
-    plain, parts = _make_reference_evaluation(evaluation, outer.target), _by_task(outer)
+    plain, parts = _make_reference_evaluation(evaluation, outer), _by_task(outer)
     if len(parts) == 1:
         _score_rankings(outer, inner, evaluation=plain, result=result, rankings=[ALL_FEATURES])
         return
@@ -138,12 +143,15 @@ def _score_beside_native(
     )
 
 
-def _make_reference_evaluation(evaluation: Evaluation, target: Target) -> Evaluation:
+def _make_reference_evaluation(evaluation: Evaluation, outer: Split) -> Evaluation:
     """Return the evaluation of all features that stands beside a method's own predictions."""
-    estimator = BESIDE_NATIVE[target.kind]
+    n_samples = 0 if evaluation.tasks else len(outer.y_train) + len(outer.y_test)
+    estimator = estimator_beside_native(outer.target.kind, n_samples)
     scalings: list[Setting] = [((_SCALING, "none"),), ((_SCALING, "zscore"),)]
     if not evaluation.unscaled or evaluation.tasks:
         scalings = [()]
+    elif estimator == LOGISTIC:  # its penalty is for columns of one scale
+        scalings = scalings[1:]
     settings = [(*own, *scaling) for own, scaling in product(estimator.settings, scalings)]
     return replace(
         evaluation,
@@ -172,14 +180,15 @@ def _score_rankings(
     if not names:
         inner = ()  # none is prepared
     for split in inner:
+        scaled = _scale_as_said(split, evaluation.settings)
         for name, rows in validation.items():
             rows.append(
                 [
-                    _scored(partial(_ranked, name, split, evaluation, [each]))
+                    _scored(partial(_ranked, name, scaled[_scaling(each)], evaluation, [each]))
                     for each in evaluation.settings
                 ]
             )
-        del split  # not held beside the next
+        del split, scaled  # not held beside the next
     for name in rankings:
         settings: Sequence[Setting] = evaluation.settings[:1]
         if name in validation:
@@ -191,7 +200,8 @@ def _score_rankings(
             settings = [evaluation.settings[position] for position in best]
             if chooses_n and name != ALL_FEATURES:
                 result.positions[name] = choose_n(scores, evaluation.choose_n).position
-        result.scores[name] = _scored(partial(_ranked, name, outer, evaluation, settings))
+        (split,) = _scale_as_said(outer, settings[:1]).values()
+        result.scores[name] = _scored(partial(_ranked, name, split, evaluation, settings))
         if settings[0] and (n := len(result.scores[name])):
             result.settings[name] = [dict(each) for each in repeat_settings(settings, n)]
 
@@ -222,8 +232,13 @@ def _scored(compute: Callable[[], Sequence[float | None]]) -> list[float | None]
 def _ranked(
     name: str, split: Split, evaluation: Evaluation, settings: Sequence[Setting] = ()
 ) -> list[float | None]:
-    """Scores of a ranking, for each number of features; None where the estimator fails."""
-    split, settings = _scaled(split, settings)
+    """Scores of a ranking, for each number of features; None where the estimator fails.
+
+    The samples are scaled as the settings say.
+    """
+    of_estimator = tuple(dict.fromkeys(map(_without_scaling, evaluation.settings)))
+    evaluation = replace(evaluation, settings=of_estimator)
+    settings = list(map(_without_scaling, settings))
     if name == ALL_FEATURES:
         n = d = split.X_train.shape[1]
         if split.outputs is not None:
@@ -240,14 +255,27 @@ def _ranked(
     return with_none(evaluation.scorer(split, settings)(selector))
 
 
-def _scaled(split: Split, settings: Sequence[Setting]) -> tuple[Split, Sequence[Setting]]:
-    """Standardise the samples where a setting says so; return the estimator's own settings."""
-    own = [tuple(pair for pair in setting if pair[0] != _SCALING) for setting in settings]
-    if not any((_SCALING, "zscore") in setting for setting in settings):
-        return split, own
-    scaler = StandardScaler().fit(split.X_train)
-    X_train, X_test = scaler.transform(split.X_train), scaler.transform(split.X_test)
-    return replace(split, X_train=X_train, X_test=X_test, known=None), own
+def _scaling(setting: Setting) -> str:
+    return str(dict(setting).get(_SCALING, "none"))
+
+
+def _without_scaling(setting: Setting) -> Setting:
+    return tuple(pair for pair in setting if pair[0] != _SCALING)
+
+
+def _scale_as_said(split: Split, settings: Sequence[Setting]) -> dict[str, Split]:
+    """Return the split with the samples scaled as each of the settings says, by the scaling.
+
+    Each has a table of known scores of its own, which its settings share.
+    """
+    scaled = {}
+    for scaling in dict.fromkeys(map(_scaling, settings)):
+        X_train, X_test = split.X_train, split.X_test
+        if scaling == "zscore":
+            scaler = StandardScaler().fit(X_train)
+            X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
+        scaled[scaling] = replace(split, X_train=X_train, X_test=X_test, known={})
+    return scaled
 
 
 def _variances(X: FloatArray) -> FloatArray:

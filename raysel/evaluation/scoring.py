@@ -6,6 +6,8 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from itertools import groupby, product
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +23,9 @@ from raysel.evaluation.records import ChooseN, EstimatorFailure, Setting
 from raysel.evaluation.scoring_estimators import (
     KNN,
     NATIVE,
+    RIDGE,
     EstimatorError,
+    RidgePath,
     ScoringEstimator,
     own_errors,
     shown_setting,
@@ -215,11 +219,14 @@ class RankingScorer:
         if not len(order):  # where no feature has a score, no estimator is fitted
             settings = [()] * len(sizes)
         cases: list[_Case] = list(zip(sizes, settings, strict=True))
+        table: KnownScores = {} if self._table is None else self._table
+        computed = cases
+        if self._table is not None and len(order) and evaluation.estimator == RIDGE:
+            computed = list(product(sizes, evaluation.settings))  # one product of the samples each
         keys = {
             case: (evaluation, split.random_state, case, _set_key(order[: case[0]]))
-            for case in sorted(dict.fromkeys(cases), key=lambda case: case[0])
+            for case in sorted(dict.fromkeys(computed), key=lambda case: case[0])
         }
-        table: KnownScores = {} if self._table is None else self._table
         unknown = [case for case, key in keys.items() if key not in table]
         for case, output in zip(unknown, self._outputs(order, unknown), strict=True):
             if isinstance(output, str):
@@ -254,8 +261,8 @@ class RankingScorer:
         elif self._uses_neighbours:
             yield from self._neighbour_outputs(order, [size for size, _ in cases])
         else:
-            for n, setting in cases:
-                yield self._estimator_output(order[:n], setting)
+            for n, of_size in groupby(cases, key=itemgetter(0)):
+                yield from self._estimator_outputs(order[:n], [setting for _, setting in of_size])
 
     def _neighbour_outputs(self, order: IntArray, sizes: Sequence[int]) -> LabelArray:
         """Return what the metric takes of the nearest neighbours, for each number of features."""
@@ -275,23 +282,32 @@ class RankingScorer:
         classes = np.unique(split.y_train)
         return np.array([self._measure.take_positive(of_size, classes) for of_size in values])
 
-    def _estimator_output(self, features: IntArray, setting: Setting) -> LabelArray | str:
-        """Return what the metric takes of the estimator after its fit, or why it fails."""
-        split = self._split
+    def _estimator_outputs(
+        self, features: IntArray, settings: Sequence[Setting]
+    ) -> Iterator[LabelArray | str]:
+        """Yield what the metric takes of the estimator by setting after its fit, or its failure."""
+        split, scoring_estimator = self._split, self._evaluation.scoring_estimator
         # In the order of the data, as a selector gives them to the estimator of the final model.
         columns = np.sort(features)
         if split.outputs is not None:
             columns = split.outputs.columns(columns)
-        estimator = self._evaluation.scoring_estimator.make(
-            split.y_train, split.random_state, setting
-        )
         X_train, X_test = split.X_train[:, columns], split.X_test[:, columns]
-        try:
-            with own_errors():
-                model = fit_to_labels(estimator, X_train, split.y_train)
-                return without_nan(self._measure.output(model, X_test, split.y_test))
-        except EstimatorError as error:
-            return str(error)
+        estimators = [
+            scoring_estimator.make(split.y_train, split.random_state, setting)
+            for setting in settings
+        ]
+        fit = fit_to_labels
+        if scoring_estimator.name == RIDGE and len(settings) > 1:
+            fit = RidgePath([estimator.alpha for estimator in estimators]).fit
+        for estimator in estimators:
+            output: LabelArray | str
+            try:
+                with own_errors():
+                    model = fit(estimator, X_train, split.y_train)
+                    output = without_nan(self._measure.output(model, X_test, split.y_test))
+            except EstimatorError as error:
+                output = str(error)
+            yield output
 
 
 def repeat_settings(settings: Sequence[Setting], n: int) -> Sequence[Setting]:

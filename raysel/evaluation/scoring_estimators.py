@@ -13,11 +13,12 @@ from inspect import isclass, signature
 from typing import Any, Final
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import LinearSVC
 
-from raysel.core.arrays import LabelArray
+from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import ConfigError, StudyError, raise_storage_error
 from raysel.core.plugins import import_dotted
 from raysel.core.printing import first_line, short
@@ -97,12 +98,53 @@ class ScoringEstimator:
         return target.for_columns(model, y)
 
 
+class RidgePath:
+    """Ridge regressions of the same samples that differ in alpha, by one product of the samples."""
+
+    def __init__(self, alphas: Sequence[float]) -> None:
+        self._alphas = list(alphas)
+        self._joint: Any = None
+
+    def fit(self, estimator: Ridge, X: FloatArray, y: FloatArray) -> Ridge:
+        """Fit one of the regressions.
+
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_quantities).
+        """
+        columns = y.reshape(len(y), -1)
+        n = columns.shape[1]
+        if self._joint is None:  # a column for each alpha and quantity
+            alphas = np.repeat(self._alphas, n)
+            repeated = np.tile(columns, len(self._alphas))
+            self._joint = clone(estimator).set_params(alpha=alphas).fit(X, repeated)
+        first = n * self._alphas.index(estimator.alpha)
+        model = clone(estimator)
+        model.n_features_in_ = X.shape[1]
+        several = () if n == 1 else (n,)
+        model.coef_ = self._joint.coef_[first : first + n].reshape(*several, -1)
+        model.intercept_ = self._joint.intercept_[first : first + n].reshape(several)
+        return model
+
+
 #: What predicts all features beside a method's own predictions, by the kind of the target.
 BESIDE_NATIVE: Final[dict[str, ScoringEstimator]] = {
     CLASSES: ScoringEstimator(KNN),
     LABELS: ScoringEstimator(KNN),
     QUANTITIES: ScoringEstimator.with_space(RIDGE, {}, {"alpha": ALPHAS}),
 }
+#: Number of samples above which it is logistic regression in place of the nearest neighbour, whose
+#: time grows with the square of that number.
+MOST_FOR_NEIGHBOURS: Final = 2000
+LOGISTIC: Final = ScoringEstimator.with_space(
+    "sklearn.linear_model.LogisticRegression", {}, {"C": (1.0,)}
+)
+
+
+def estimator_beside_native(kind: str, n_samples: int) -> ScoringEstimator:
+    """Return what predicts all features beside a method's own predictions."""
+    estimator = BESIDE_NATIVE[kind]
+    if estimator.name == KNN and n_samples > MOST_FOR_NEIGHBOURS:
+        return LOGISTIC
+    return estimator
 
 
 class EstimatorError(StudyError):

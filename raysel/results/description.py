@@ -18,6 +18,7 @@ from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.stored_samples import StoredSamples, Summary
 from raysel.data.task_blocks import list_blocks
 from raysel.data.whole_numbers import other_notes
+from raysel.evaluation.scoring_estimators import MOST_FOR_NEIGHBOURS
 from raysel.numerics.metrics import is_of_quantities
 from raysel.results.progress import counted
 from raysel.results.texts import confounds_of, number_range, rule_sentence, spaced
@@ -299,7 +300,8 @@ def _describe_references(config: Mapping[str, Any]) -> str:
 
 def _native_references(dataset: Mapping[str, Any], metric: str) -> str:
     of_quantities = dataset.get("task") == "regression" or is_of_quantities(metric)
-    rival, scaled = "the 1-nearest neighbour", ""
+    rival = f"the 1-nearest neighbour (logistic regression above {MOST_FOR_NEIGHBOURS} samples)"
+    scaled = ""
     if of_quantities:
         rival = "ridge regression"
     if dataset["scaling"] == "none" and not dataset.get("tasks"):

@@ -360,8 +360,11 @@ def _rival_of_native(facts: Facts) -> str:
     """Return what predicts from all features, and whether it standardises them on all folds."""
     reference = facts.references.get("all features")
     chosen = list(chain(*reference.settings)) if reference else []
-    by_ridge = any("alpha" in setting for setting in chosen)
-    name = "ridge regression" if by_ridge else classifier_name(facts.evaluation)
+    name = classifier_name(facts.evaluation)
+    if any("alpha" in setting for setting in chosen):
+        name = "ridge regression"
+    elif any("C" in setting for setting in chosen):
+        name = "logistic regression"
     if chosen and all(setting.get("scaling") == "zscore" for setting in chosen):
         return f"{name} of standardised features"
     return name

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import Ridge
 from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
@@ -24,12 +25,47 @@ from raysel.baselines.linear_svm import LinearSVM
 from raysel.data.dataset import join_tasks
 from raysel.data.loading import load_dataset
 from raysel.evaluation.scoring import Evaluation
+from raysel.evaluation.scoring_estimators import ALPHAS, RidgePath
 from raysel.numerics import metrics
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
 from raysel.solvers.smr.smr import SMR
 
 METRICS = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
+
+
+@pytest.mark.parametrize("n_quantities", [None, 1, 3])
+@pytest.mark.parametrize("n_features", [4, 40])  # fewer and more than samples
+def test_ridge_regressions_that_share_a_fit_are_scikit_learns(n_features, n_quantities):
+    drawn = np.random.default_rng(0)
+    X = 5 + drawn.standard_normal((20, n_features)) * drawn.uniform(0.1, 10, n_features)
+    y = X[:, :3].sum(axis=1) + drawn.standard_normal(20)
+    if n_quantities is not None:
+        y = np.stack([y + number for number in range(n_quantities)], axis=1)
+    path = RidgePath(ALPHAS)
+    for alpha in reversed(ALPHAS):
+        shared, alone = path.fit(Ridge(alpha=alpha), X, y), Ridge(alpha=alpha).fit(X, y)
+        assert shared.coef_.shape == alone.coef_.shape
+        np.testing.assert_allclose(shared.predict(X), alone.predict(X), rtol=1e-9)
+
+
+def test_a_ranking_is_scored_with_all_penalties_at_once():
+    drawn = np.random.default_rng(1)
+    X, y = drawn.standard_normal((40, 6)), drawn.standard_normal(40)
+    split = replace(scaled_split(X[:30], y[:30], X[30:], y[30:]), known={})
+    settings = tuple((("alpha", alpha),) for alpha in ALPHAS)
+    evaluation = Evaluation("ridge", (2, 6), metric="neg_rmse", settings=settings)
+    method = SimpleNamespace(scores_=np.arange(6.0) + 1)
+    evaluation.scorer(split, settings[:1])(method)
+    assert len(split.known) == 2 * len(settings)
+    found = [evaluation.scorer(split, [setting])(method) for setting in settings]
+    assert len(split.known) == 2 * len(settings)
+    for alpha, scores in zip(ALPHAS, found, strict=True):
+        for n, score in zip((2, 6), scores, strict=True):
+            columns = np.argsort(-method.scores_)[:n]
+            model = Ridge(alpha=alpha).fit(X[:30, columns], y[:30])
+            errors = y[30:] - model.predict(X[30:, columns])
+            assert score == pytest.approx(-np.sqrt((errors**2).mean()), rel=1e-9)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge, RidgeClassifier
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    StratifiedKFold,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -330,6 +337,19 @@ def test_a_nearest_neighbour_of_all_features_is_no_better_than_that_reference(sc
     named = reference_name(study.facts, "all features")
     assert named.endswith("(1-nearest neighbour of standardised features)") == scaled
     assert any("standard deviations differ" in remark for remark in study.remarks()) != scaled
+
+
+def test_many_samples_have_logistic_regression_as_reference():
+    drawn = np.random.default_rng(0)
+    samples = drawn.standard_normal((2001, 3)) * [1, 100, 0.01]
+    y = samples[:, 2] + 0.01 * drawn.standard_normal(2001) > 0
+    search = NestedSearch(LinearDiscriminantAnalysis(), outer=OUTER, inner=INNER).fit(samples, y)
+    study = search.study_
+    by_hand = make_pipeline(StandardScaler(), LogisticRegression())
+    expected = cross_val_score(by_hand, samples, y, cv=OUTER)
+    assert study.references["all features"].scores == expected.tolist()
+    named = reference_name(study.facts, "all features")
+    assert named.endswith("(logistic regression of standardised features)")
 
 
 def test_a_ridge_regression_that_scales_is_no_better_than_that_reference():
