@@ -138,6 +138,10 @@ class ScikitLearnMethod(OneShotEstimator):
                 warnings.warn_explicit(
                     warning.message, warning.category, warning.filename, warning.lineno
                 )
+        self._keep(fitted, y)
+
+    def _keep(self, fitted: Any, y: LabelArray) -> None:
+        """Keep the fitted estimator as what predicts."""
         self.estimator_ = fitted
         self.n_outputs_ = y.reshape(len(y), -1).shape[1]
         if hasattr(fitted, "classes_"):

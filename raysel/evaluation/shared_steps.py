@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -22,10 +23,12 @@ from sklearn.feature_selection import (
     SelectKBest,
     SelectPercentile,
 )
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline
 
 from raysel.base.adapter import ScikitLearnMethod, unwrap_cells
 from raysel.core.errors import raise_storage_error
+from raysel.evaluation.scoring_estimators import RidgePath
 from raysel.evaluation.split import Split
 
 #: Selectors whose only fit is a score of each feature, which their other parameters do not change.
@@ -46,9 +49,13 @@ Fit = Callable[[], tuple[ScikitLearnMethod, Split]]
 class _LastStep(ScikitLearnMethod):
     """Last step of a Pipeline, which gets what the steps before it make of the samples."""
 
-    def fit_step(self, split: Split, *, converged: bool) -> Self:
+    def fit_step(self, split: Split, *, converged: bool, ridge: RidgePath | None) -> Self:
         """Fit the step; ``converged`` says whether the steps before it have."""
-        self._fit_estimator(unwrap_cells(split.X_train), split.y_train)
+        rows, y, self.converged_ = unwrap_cells(split.X_train), split.y_train, converged
+        if ridge is not None:
+            self._keep(ridge.fit(self.estimator, rows, y), y)
+            return self
+        self._fit_estimator(rows, y)
         self.converged_ = converged and self._ended
         return self
 
@@ -63,6 +70,8 @@ class _Chain:
     position: int
     steps: Sequence[Any]
     converged: bool = True
+    #: Ridge regressions that the last step is one of, where others differ from it in alpha alone.
+    ridge: RidgePath | None = None
 
     @property
     def key(self) -> object:
@@ -137,7 +146,8 @@ def fit_shared(methods: Sequence[ScikitLearnMethod], split: Split) -> Iterator[t
     """Yield the place of each method with its fit, in an order in which shared steps are used up.
 
     The fits are those of `ScikitLearnMethod.iterate` to the last bit, without objective and scores
-    of features. Each has to be called before the next is asked for.
+    of features; ridge regressions that differ in alpha alone are so to rounding. Each has to be
+    called before the next is asked for.
     """
     chains = [_Chain(i, flat_steps(method.estimator)) for i, method in enumerate(methods)]
     for chain_, fit in _branch(chains, split):
@@ -147,7 +157,7 @@ def fit_shared(methods: Sequence[ScikitLearnMethod], split: Split) -> Iterator[t
 def _branch(chains: Sequence[_Chain], split: Split) -> Iterator[tuple[_Chain, Split | None]]:
     """Yield each chain's last step with the split as it gets it; None where a step fails."""
     known, groups = _Known(), dict[object, list[_Chain]]()
-    for chain_ in chains:
+    for chain_ in _share_ridges(chains, split):
         groups.setdefault(chain_.key, []).append(chain_)
     for group in groups.values():
         if len(group[0].steps) == 1:
@@ -160,6 +170,27 @@ def _branch(chains: Sequence[_Chain], split: Split) -> Iterator[tuple[_Chain, Sp
             yield from ((chain_, None) for chain_ in group)
             continue
         yield from _branch([chain_.rest(converged) for chain_ in group], transformed)
+
+
+def _share_ridges(chains: Sequence[_Chain], split: Split) -> list[_Chain]:
+    """Give the last steps that are ridge regressions and differ in alpha alone one path."""
+    alphas = dict[bytes, list[float]]()
+    keys = [_ridge_key(chain_.steps, split) for chain_ in chains]
+    for key, chain_ in zip(keys, chains, strict=True):
+        if key:
+            alphas.setdefault(key, []).append(chain_.steps[0].alpha)
+    paths = {key: RidgePath(values) for key, values in alphas.items() if len(values) > 1}
+    return [replace(chain_, ridge=paths.get(key)) for key, chain_ in zip(keys, chains, strict=True)]
+
+
+def _ridge_key(steps: Sequence[Any], split: Split) -> bytes:
+    """Parameters of a last step but for alpha; empty unless it is a ridge solved directly."""
+    last = steps[0]
+    if len(steps) > 1 or type(last) is not Ridge or not isinstance(last.alpha, Real):
+        return b""
+    if last.solver not in ("auto", "cholesky") or not isinstance(split.X_train, np.ndarray):
+        return b""
+    return pickle.dumps(clone(last).set_params(alpha=0.0))
 
 
 def _transform(step: Any, split: Split, known: _Known) -> tuple[Split, bool]:
@@ -195,7 +226,8 @@ def _fit(
     """Fit the last step; from nothing where a step fails, so that the error is its own."""
     if split is not None:
         try:
-            step = _LastStep(chain_.steps[0]).fit_step(split, converged=chain_.converged)
+            last = _LastStep(chain_.steps[0])
+            step = last.fit_step(split, converged=chain_.converged, ridge=chain_.ridge)
         except Exception as error:  # of any estimator  # noqa: BLE001
             raise_storage_error(error)
         else:

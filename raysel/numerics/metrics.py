@@ -11,16 +11,14 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from sklearn.metrics import (
-    auc,
     f1_score,
     get_scorer,
     get_scorer_names,
     precision_score,
     roc_auc_score,
-    roc_curve,
 )
 
-from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray
 from raysel.core.errors import ConfigError, DataError, suggestion
 from raysel.core.plugins import import_dotted, load_plugin, plugin_names, warn_of_clash
 from raysel.numerics import regression
@@ -213,14 +211,30 @@ def balanced_accuracy(y_true: LabelArray, y_pred: LabelArray) -> float:
 def _roc_auc(y_true: LabelArray, y_score: FloatArray, labels: LabelArray | None = None) -> float:
     """Area under the ROC curve as scikit-learn's `roc_auc_score`.
 
-    Of two classes by the functions that it calls, without the checks of its input: the interval of
-    a score takes a hundred calls.
+    Of two classes by the same sums without its checks of the input, which take twenty times as
+    long: the interval of a score takes a hundred calls.
     """
-    if y_true.ndim == np.ndim(y_score) == 1 and labels is not None and len(labels) == 2:
+    if labels is not None and len(labels) == 2 and y_true.ndim == np.ndim(y_score) == 1:
         is_positive = y_true == labels[1]
-        if 0 < is_positive.sum() < len(y_true):
-            return float(auc(*roc_curve(is_positive, y_score)[:2]))
+        if 0 < is_positive.sum() < len(y_true) and np.isfinite(y_score).all():
+            return _area_under_curve(is_positive, y_score)
     return float(roc_auc_score(y_true, y_score, labels=labels))
+
+
+def _area_under_curve(is_positive: BoolArray, y_score: FloatArray) -> float:
+    """Area under the ROC curve of samples of two classes, without the points on a line.
+
+    `is_positive` and `y_score` are (n_samples,).
+    """
+    order = np.argsort(y_score)[::-1]
+    last = np.append(np.flatnonzero(np.diff(y_score[order])), len(order) - 1)  # of tied scores
+    hits = np.cumsum(is_positive[order])[last]
+    misses = last + 1 - hits
+    bends = np.append(np.diff(hits, 2).astype(bool) | np.diff(misses, 2).astype(bool), True)
+    kept = np.insert(bends, 0, True)[: len(hits)]
+    hit_rate = np.insert(hits[kept] / hits[-1], 0, 0.0)
+    miss_rate = np.insert(misses[kept] / misses[-1], 0, 0.0)
+    return float((np.diff(miss_rate) * (hit_rate[1:] + hit_rate[:-1]) / 2).sum())
 
 
 def _neg_hamming_loss(y_true: LabelArray, y_pred: LabelArray) -> float:

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from sklearn.metrics import accuracy_score, average_precision_score, precision_score, recall_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
 
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets import find_target
@@ -105,6 +111,15 @@ def test_accuracy_of_several_labels_counts_samples_with_all_right():
     rng = np.random.default_rng(0)
     y_true, y_pred = rng.integers(0, 2, (50, 3)), rng.integers(0, 2, (50, 3))
     assert metric("accuracy")(y_true, y_pred) == pytest.approx(accuracy_score(y_true, y_pred))
+
+
+@given(n=st.integers(2, 40), n_levels=st.integers(1, 40), seed=st.integers(0, 10**6))
+def test_the_area_under_the_curve_is_scikit_learns(n, n_levels, seed):
+    drawn = np.random.default_rng(seed)
+    y = np.where(drawn.permutation(n) < drawn.integers(1, n), "b", "a")
+    scores = drawn.integers(0, n_levels, n) / 7  # tied where there are fewer levels
+    found = metric("roc_auc")(y, scores, np.array(["a", "b"]))
+    assert found == pytest.approx(roc_auc_score(y, scores), abs=1e-14)
 
 
 def test_unknown_names_are_answered_with_the_nearest_or_with_all():
