@@ -97,9 +97,16 @@ class Study:
         plan: Path | None = None,
         like: Study | None = None,
         own: Dataset | None = None,
+        *,
+        read: Dataset | None = None,
     ) -> Study:
-        """Load the data, draw the folds, list the configurations, and check all together."""
-        dataset = like.dataset if like and like.reads_alike(config) else load_data(config, own)
+        """Load the data, draw the folds, list the configurations, and check all together.
+
+        ``read`` are the data that the configuration names, where they are read already.
+        """
+        dataset = like.dataset if like and like.reads_alike(config) else read
+        if dataset is None:
+            dataset = load_data(config, own)
         scaling = config.dataset.scaling or dataset.layout.default_scaling
         found: dict[str, Any] = {"scaling": scaling}
         if not dataset.target.is_of_classes:

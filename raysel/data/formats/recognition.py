@@ -286,7 +286,7 @@ def names_time(name: str) -> bool:
     return any(words & _TIME for words in _words(name))
 
 
-@lru_cache(maxsize=16)  # each name is asked for several kinds of words, one after the other
+@lru_cache(maxsize=2**17)  # all names of a wide table are asked for one kind of words after another
 def _words(name: str) -> tuple[frozenset[str], ...]:
     """Words of a name, and those behind its last full stop, in lower case and singular."""
     apart = _BETWEEN.sub("_", name).lower()
@@ -370,10 +370,8 @@ def is_text(kind: Any) -> bool:
 def is_number(kind: Any) -> bool:
     """Return whether values of a type are numbers."""
     types = pa.types
-    return any(
-        test(kind)
-        for test in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    )
+    whole = types.is_integer(kind) or types.is_boolean(kind)
+    return whole or types.is_floating(kind) or types.is_decimal(kind)
 
 
 def reads_as_number(value: object) -> bool:
@@ -476,6 +474,8 @@ def _count_classes(column: Any, *, named: bool) -> int | None:
     if not (numeric or is_text(kind) or pa.types.is_boolean(kind)):
         return None
     most = len(column) // 2
+    if pa.types.is_floating(kind) and _has_fractions(column.slice(0, _FIRST_ROWS)):
+        return None
     if numeric and not named:
         most = min(most, _MOST_NUMBERS)
         if pc.count_distinct(column.slice(0, _FIRST_ROWS)).as_py() > most:
@@ -483,9 +483,15 @@ def _count_classes(column: Any, *, named: bool) -> int | None:
     n_values: int = pc.count_distinct(column).as_py()
     if not 2 <= n_values <= most:
         return None
-    if pa.types.is_floating(kind) and not pc.all(pc.equal(column, pc.floor(column))).as_py():
+    if pa.types.is_floating(kind) and _has_fractions(column):
         return None
     return n_values
+
+
+def _has_fractions(column: Any) -> bool:
+    """Return whether a column of floats holds a number that is not whole."""
+    values = column.to_numpy()
+    return bool((values != np.floor(values))[~np.isnan(values)].any())
 
 
 def is_in_other_words(values: LabelArray, y: LabelArray) -> bool:

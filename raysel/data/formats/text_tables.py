@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -206,19 +206,23 @@ def _fit(rows: list[tuple[list[str], int]]) -> float:
 
 
 def _is_header(first: list[str], rest: list[list[str]], known: Collection[str]) -> bool:
-    texts = [
-        i for i, cell in enumerate(first) if cell.strip() not in MISSING and not is_number(cell)
-    ]
-    numbers = [parse_number(cell) for cell in first if is_number(cell)]
-    below = {
-        i: [row[i] for row in rest if i < len(row) and row[i].strip() not in MISSING] for i in texts
-    }
-    n_again = sum(first[i] in below[i] for i in texts)
+    columns = list(enumerate(first))
+    numbers = {i: parse_number(cell) for i, cell in columns if is_number(cell)}
+    texts = [i for i, cell in columns if i not in numbers and cell.strip() not in MISSING]
+    below = list(zip_longest(*rest, fillvalue=""))
+    n_again = sum(first[i] in below[i] for i in texts if i < len(below))
     if n_again and (numbers or 2 * n_again > len(texts)):
         return False
-    above_numbers = any(below[i] and all(map(is_number, below[i])) for i in texts)
-    called = any(cell.strip() in known for cell in first) or taken_names(first)
-    return not numbers or above_numbers or bool(called) or _are_positions(numbers, rest)
+    if not numbers or any(cell.strip() in known for cell in first) or taken_names(first):
+        return True
+    above_numbers = any(_is_above_numbers(below[i]) for i in texts if i < len(below))
+    return above_numbers or _are_positions([*numbers.values()], rest)
+
+
+def _is_above_numbers(cells: Sequence[str]) -> bool:
+    """Return whether the cells of a column that are not empty are numbers."""
+    known = [cell for cell in cells if cell.strip() not in MISSING]
+    return bool(known) and all(map(is_number, known))
 
 
 def _are_positions(numbers: list[float], rest: list[list[str]]) -> bool:

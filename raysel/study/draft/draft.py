@@ -117,7 +117,7 @@ def init_study(
         target = check_output(output, path)
     data = recognise(path, label, labels, mask)
     entries = _entries(data, target)
-    study = Study.prepare(_config(_text(data, entries, target)))
+    study = Study.prepare(_config(_text(data, entries, target)), read=data.dataset)
     data.doubts += map(first_line, chain(*study.data_remarks))
     text = _text(data, entries, target)
     values = {entry.key: entry.value for entry in entries}

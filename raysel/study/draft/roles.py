@@ -157,18 +157,20 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
 
 def _refuse_event(table: Any, label: str) -> None:
     """Refuse a label that was not named and is an event with its time, or the time."""
-    numbers = {
-        name
-        for name, column in zip(table.column_names, table.columns, strict=True)
-        if is_number(column.type) and pc.count_distinct(column).as_py() > _FEWEST_GROUPS
-    }
     for time, event in find_event_times(table.column_names):
-        if time in numbers and event not in numbers and label in (time, event):
+        if label not in (time, event):
+            continue
+        if _holds_numbers(table.column(time)) and not _holds_numbers(table.column(event)):
             raise DataError(
                 f"{time} is the time to an event, and {event} says whether it happened: such"
                 f" targets are not there yet. Name another label, or {event} by label, for whether"
                 " it happens; the time is then left out."
             )
+
+
+def _holds_numbers(column: Any) -> bool:
+    """Return whether a column holds numbers, and more than a few different ones."""
+    return is_number(column.type) and pc.count_distinct(column).as_py() > _FEWEST_GROUPS
 
 
 def _doubt_features(table: Any, y: LabelArray | None) -> list[str]:
@@ -208,6 +210,13 @@ def _ended(mend: str) -> str:
 def _is_empty(column: Any) -> Any:
     """Mask of the cells without a value, as an Arrow array."""
     return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+
+
+def _count_empty(column: Any) -> int:
+    """Count the cells without a value."""
+    if pa.types.is_floating(column.type):
+        return int(np.isnan(column.to_numpy()).sum())
+    return int(column.null_count)
 
 
 def _origins(column: Any) -> LabelArray | None:
@@ -285,19 +294,23 @@ def _class_codes(column: Any) -> LabelArray | None:
 
 def _quantity(table: Any) -> str | None:
     """Column that may hold a quantity: the one of a usual name for labels, else the last one."""
-    names = []
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if not is_number(column.type) or pa.types.is_boolean(column.type):
-            continue
-        if is_unnamed(name) or any(tells(name) for tells in _NAMES_ASIDE):
-            continue
-        values = column.drop_null().cast(pa.float64(), safe=False).to_numpy()
-        if looks_like_quantity(values[np.isfinite(values)]):
-            names.append(name)
-    named = [name for name in names if rank_label_name(name) is not None]
+    names: list[str] = table.column_names
+    called = [i for i, name in enumerate(names) if rank_label_name(name) is not None]
+    named = [i for i in called if _is_quantity(names[i], table.column(i))]
     if len(named) == 1:
-        return named[0]
-    return names[-1] if names else None
+        return names[named[0]]
+    from_last = reversed(range(len(names)))
+    return next((names[i] for i in from_last if _is_quantity(names[i], table.column(i))), None)
+
+
+def _is_quantity(name: str, column: Any) -> bool:
+    """Return whether a column of numbers looks like a quantity by its values and its name."""
+    if not is_number(column.type) or pa.types.is_boolean(column.type):
+        return False
+    if is_unnamed(name) or any(tells(name) for tells in _NAMES_ASIDE):
+        return False
+    values = column.drop_null().cast(pa.float64(), safe=False).to_numpy()
+    return looks_like_quantity(values[np.isfinite(values)])
 
 
 def _why_no_feature(
@@ -305,7 +318,7 @@ def _why_no_feature(
 ) -> tuple[str, str]:
     """Say why a column is no feature, and what would make it one; both empty for a feature."""
     kind = column.type
-    n_missing = int(pc.sum(_is_empty(column)).as_py() or 0)
+    n_missing = _count_empty(column)
     if n_missing == len(column):
         return "it is empty", ""
     if by_name := _named_otherwise(name, column):

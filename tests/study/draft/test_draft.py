@@ -52,6 +52,22 @@ def test_what_is_written_is_the_text_and_its_configuration(here):
         assert explained or line.endswith(":"), line
 
 
+@pytest.mark.parametrize(
+    "columns", [{}, {"e": ["u", "v", "w"] * 50}, {"e": [np.nan, 1.5, 2.5] * 50}, {"id": range(150)}]
+)
+def test_the_data_that_were_drafted_for_are_those_that_the_study_reads(columns):
+    write_iris(**columns)
+    init_study("iris.csv", output="study.yaml")
+    config = load_config("study.yaml")
+    again = Study.prepare(config)
+    steps = bool(config.dataset.prepare)
+    read = raysel.load_dataset("iris.csv", drop=config.dataset.drop, unprepared=True)
+    given = Study.prepare(config, read=read)
+    assert steps == read.unprepared == again.dataset.unprepared
+    assert given.dataset.content_hash == again.dataset.content_hash
+    assert given.data_remarks == again.data_remarks
+
+
 def test_a_file_of_labels_beside_what_has_its_labels_itself_is_refused_with_what_to_do(here):
     pytest.importorskip("nibabel")
     write_iris()
