@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,14 @@ _BANDS: dict[str, tuple[str, str, str | tuple[int, tuple[float, ...]]]] = {
     "test": (drawing.BLUE, "o", "-"),
     "inner": (drawing.OUTLINE, "s", (0, (4, 1.5))),
 }
+
+
+class _End(NamedTuple):
+    """Right end of the line of a reference."""
+
+    name: str
+    y: float
+    colour: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,16 +129,18 @@ class ScoreCurve(StudyDisplay):
             circle: Any = {"markersize": 10, "markerfacecolor": "none", "markeredgecolor": "0"}
             circle |= {"markeredgewidth": 1.1, "linestyle": "", "label": "a fold at its chosen N"}
             ax.plot(self.chosen, self.test.array, "o", zorder=5, **circle)
-        below = self._draw_references(ax, x)
+        below, ends = self._draw_references(ax, x)
         drawing.clean_axes(ax, "y")
         drawing.set_ticks(ax, self.n_features)
         ax.set_xlabel("N, number of best features that the estimator is given")
         ax.set_ylabel(self.metric, parse_math=False)
+        low, high = ax.get_ylim()
         if below:
-            low, high = ax.get_ylim()
-            ax.set_ylim(low - 0.09 * (high - low), high)
+            low -= 0.09 * (high - low)
             text = f"below the axis: {', '.join(below)}"
             ax.text(0.01, 0.015, text, transform=ax.transAxes, color="0.35", parse_math=False)
+        ax.set_ylim(low, high)
+        _name_ends(ax, ends)
         drawing.add_legend(ax)
 
     def _draw_band(self, ax: Axes, name: str, label: str) -> None:
@@ -147,14 +157,14 @@ class ScoreCurve(StudyDisplay):
         look: Any = {"color": colour, "marker": marker, "linestyle": line, "label": label}
         ax.plot(x, mean, markersize=5, linewidth=1.9, zorder=4, **look)
 
-    def _draw_references(self, ax: Axes, x: FloatArray) -> list[str]:
-        """Draw references as lines named at their ends; return those too far below for that."""
+    def _draw_references(self, ax: Axes, x: FloatArray) -> tuple[list[str], list[_End]]:
+        """Draw references as lines; return those too far below for that, and the others' ends."""
         own = np.array([*self.curve["test_mean"], *self.curve["inner_mean"]], dtype=np.float64)
         levels = own[np.isfinite(own)]
         lowest, highest = levels.min(initial=np.inf), levels.max(initial=-np.inf)
         lowest -= _FLATTENS * max(highest - lowest, 0.02)
         below: list[str] = []
-        ends: list[tuple[str, float, str]] = []
+        ends: list[_End] = []
         for name, means in self.references.items():
             words = short(RANKED_BY.get(name, name), 24)
             places, level = x, np.array(means, dtype=np.float64)
@@ -170,16 +180,18 @@ class ScoreCurve(StudyDisplay):
             colour, dashes, marker = _REFERENCES.get(name, _OTHER)
             look: Any = {"color": colour, "linestyle": (0, dashes), "marker": marker}
             ax.plot(places, level, markersize=4.5, linewidth=1.4, **look)
-            ends.append((words, float(level[-1]), colour))
-        low, high = ax.get_ylim()
-        ax.set_ylim(low, high)
-        wanted = np.array([(y - low) / (high - low) for _, y, _ in ends])
-        settings: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "center"}
-        settings["parse_math"] = False
-        spread = drawing.spread_out(wanted, 0.06, 1.0)
-        for (label, _, colour), place in zip(ends, spread, strict=True):
-            ax.annotate(label, (1.0, place), (6, 0), color=colour, **settings)
-        return below
+            ends.append(_End(words, float(level[-1]), colour))
+        return below, ends
+
+
+def _name_ends(ax: Axes, ends: Sequence[_End]) -> None:
+    """Write the names of lines beside their right ends, on axes whose limits are final."""
+    low, high = ax.get_ylim()
+    wanted = np.array([(end.y - low) / (high - low) for end in ends])
+    settings: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "center"}
+    settings["parse_math"] = False
+    for end, place in zip(ends, drawing.spread_out(wanted, 0.06, 1.0), strict=True):
+        ax.annotate(end.name, (1.0, place), (6, 0), color=end.colour, **settings)
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,6 +46,10 @@ def test_the_curve_shows_means_references_and_each_folds_choice():
     assert {"all features", "F-test", "below the axis: chance 0.100"} <= {
         text.get_text() for text in ax.texts
     }
+    (named,) = [text for text in ax.texts if text.get_text() == "all features"]
+    assert ax.transAxes.transform(named.xy)[1] == pytest.approx(
+        ax.transData.transform([4, 0.95])[1]
+    )
     assert f"{np.mean(own):.3f} ± {np.std(own, ddof=1):.3f}" in shown.caption
     assert "N = 4, 8 (3 folds), 16" in shown.caption
     table = shown.frame()
