@@ -58,7 +58,7 @@ from raysel.tracking.places import (
 )
 from raysel.tracking.records import StudyRecord
 from raysel.tracking.server_address import unreachable
-from raysel.tracking.upload_process import MLflowUploader, Upload
+from raysel.tracking.upload_process import PATIENCE, MLflowUploader, Upload
 
 #: Number of samples that are stored as an example of what the model takes.
 _N_EXAMPLES = 3
@@ -207,11 +207,16 @@ def uploading(
         yield uploader
     except BaseException:
         if not was_terminated():  # SIGKILL may follow SIGTERM soon; the uploader finishes by itself
-            enter("uploading remaining runs to MLflow")
+            enter(_uploading_words(5))
             uploader.finish(patience=5)
         raise
-    enter("uploading remaining runs to MLflow")
+    enter(f"the results are written; {_uploading_words(PATIENCE)}")
     uploader.finish(say=say)
+
+
+def _uploading_words(patience: float) -> str:
+    """Say what is waited for, and how long at most."""
+    return f"uploading the last runs to MLflow, given up after {patience:.0f} s without progress"
 
 
 @dataclass

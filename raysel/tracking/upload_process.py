@@ -47,6 +47,9 @@ raise SystemExit(main())
 """
 
 
+#: Seconds without progress after which an upload is given up, where MLflow reports no error.
+PATIENCE = 60.0
+
 #: Function that shows a sentence to the user.
 Say: TypeAlias = Callable[[str], object]
 
@@ -58,7 +61,7 @@ def quiet(_: str) -> None:
 class Upload(Protocol):
     """Upload of a study's journal that goes on while the study runs."""
 
-    def finish(self, patience: float = 60.0, say: Say = quiet) -> object:
+    def finish(self, patience: float = PATIENCE, say: Say = quiet) -> object:
         """Wait until everything is uploaded or nothing moves, and say what is waited for."""
 
 
@@ -90,7 +93,7 @@ class MLflowUploader:
         self._send(f"{member.path.name}\n")
         return MemberUpload()
 
-    def finish(self, patience: float = 60.0, say: Say = quiet) -> dict[str, Any]:
+    def finish(self, patience: float = PATIENCE, say: Say = quiet) -> dict[str, Any]:
         """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait.
 
         It also makes progress where it computes: on a busy machine the imports or a new database
@@ -161,7 +164,7 @@ class MLflowUploader:
 class MemberUpload:
     """Handle of a member's upload, which goes on while the next members run."""
 
-    def finish(self, patience: float = 60.0, say: Say = quiet) -> None:
+    def finish(self, patience: float = PATIENCE, say: Say = quiet) -> None:
         """Return at once: `MLflowUploader.finish` waits for all members."""
 
 
