@@ -232,7 +232,7 @@ def stability_curve(records: StudyRecords) -> dict[str, list[Any]]:
     folds, rows = records.fold_ranks, []
     listed = records.config["evaluation"].get("n_features") or ()
     for n in curve_sizes(
-        [*listed, *records.n_features.values(), records.default_top], folds.n_features
+        [*listed, *records.n_features.values(), records.default_top], records.n_candidates
     ):
         stability, noise = folds.stability(n), noise_level(records, n)
         rows.append((n, stability.value, *(noise or [np.nan] * 3), stability.reason))
