@@ -7,7 +7,7 @@ from pathlib import Path
 from small_studies import streams_of
 
 from raysel.core.glossary import TERMS
-from raysel.results.page.report import glossary
+from raysel.results.page.contents import glossary
 
 GUIDE = Path(__file__).resolve().parents[2] / "experiments/guide/glossary.md"
 

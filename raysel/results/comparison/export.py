@@ -21,6 +21,7 @@ from raysel.results.page.contents import (
     Table,
     Text,
     csv_download,
+    glossary,
     render_page,
 )
 from raysel.results.tables import TextTable, csv_content
@@ -166,6 +167,7 @@ def make_page(comparison: ComparisonResult) -> Page:
         Section(
             "members", "Reports of the methods", [Text(members or ["No method has a result."])]
         ),
+        glossary(),
     ]
     return Page(
         short(comparison.name, 120),

@@ -14,6 +14,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from raysel.core.glossary import TERMS
 from raysel.core.printing import csv_row
 from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import shown_place
@@ -172,6 +173,12 @@ class Page:
     sections: Sequence[Section]
     footer: str = ""
     tiles: Sequence[tuple[str, str, str]] = ()
+
+
+def glossary() -> Section:
+    """Return the section on the words of a report."""
+    table = Table("Terms of this report.", ["term", "meaning"], list(TERMS.items()), (0, 1))
+    return Section("words", "What the words mean", [table])
 
 
 def render_page(page: Page) -> str:

@@ -10,16 +10,22 @@ from raysel.config.plain_data import dump_yaml
 from raysel.core import __version__
 from raysel.core.errors import StudyError
 from raysel.core.files import write_result
-from raysel.core.glossary import TERMS
 from raysel.core.printing import mean_and_sd, short
 from raysel.results import texts
 from raysel.results.description import Preview
 from raysel.results.export import command_again
 from raysel.results.page import contents, findings, procedure
-from raysel.results.page.contents import Block, CodeBlock, Page, Section, Table, Text
+from raysel.results.page.contents import Block, CodeBlock, Page, Section, Text
 from raysel.results.result import StudyResult
 
 _LONGEST_REMARK = 600
+#: What stands for keys of the versions that are no names of libraries.
+_NAMED = {
+    "blas": "BLAS, the library of linear algebra",
+    "libc": "C library",
+    "numbers": "hash of the source code that computes the numbers",
+    "simd": "processor, with its instructions that NumPy uses",
+}
 _NO_REMARK = (
     "Nothing failed, all fits of winners met their tolerance, and every fold selects features."
 )
@@ -61,7 +67,7 @@ def make_page(result: StudyResult) -> Page:
         findings.optimism(result),
         findings.confusion(result),
         cite(result),
-        glossary(),
+        contents.glossary(),
     ]
     study, config = result.stored.study, result.config
     name = short(study.data_name, 80)
@@ -122,8 +128,9 @@ def cite(result: StudyResult) -> Section:
     if command:
         how = "To run the study again, with the configuration and the folds of its directory,"
         again = CodeBlock(command, f"{how} {contents.where_to_run(command)}:")
-    rows, heads = sorted(study.versions.items()), ["library", "version"]
-    versions = contents.Table("Versions that the study ran with.", heads, rows, (0, 1))
+    ran_with = sorted((_NAMED.get(key, key), value) for key, value in study.versions.items())
+    heads = ["software or machine", "version"]
+    versions = contents.Table("What the study ran with.", heads, ran_with, (0, 1))
     config = CodeBlock(dump_yaml(contents.without_folders(study.config)))
     hashes = f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."
     blocks = [
@@ -134,9 +141,3 @@ def cite(result: StudyResult) -> Section:
         contents.Folded("Configuration (config.yaml)", [config]),
     ]
     return Section("again", "How to cite and run it again", blocks)
-
-
-def glossary() -> Section:
-    """Return the section on the words of a report."""
-    table = Table("Terms of this report.", ["term", "meaning"], list(TERMS.items()), (0, 1))
-    return Section("words", "What the words mean", [table])

@@ -33,6 +33,7 @@ from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.cli.compare import print_comparison, print_outcome
 from raysel.cli.main import main as run_command
 from raysel.core.errors import DirectoryError
+from raysel.core.glossary import TERMS
 from raysel.numerics.inference import paired_comparison
 from raysel.numerics.rankings import nogueira_stability
 from raysel.results.comparison.export import export_comparison
@@ -82,6 +83,7 @@ def test_its_report_has_every_table_and_the_scores_at_each_common_number(folder,
     assert len(text.answer) == 2
     for sentence in (*text.answer, *text.notes, *text.remarks):
         assert " ".join(sentence.split()) in page.text
+    assert all(meaning in page.text for meaning in TERMS.values())
     assert str(folder.parent) not in page.text
     (at_n,) = (table for table in text.tables if "each common number" in table.title)
     assert at_n.header == ["method", "4", "8"]
