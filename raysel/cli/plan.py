@@ -358,7 +358,8 @@ def announce(
         yield f"{n_done} of {counted(study.n_trials, 'trial')} {verb} done"
     cost = cost or estimate_cost(study, n_done)
     plan = _cost_of_member(study.config.name, study, cost, nodes)
-    for note in (*map(first_line, notes(study)), *_failure_note(cost)):
+    asking = [note for note in notes(study) if note not in study.data_remarks.others]
+    for note in (*map(first_line, asking), *_failure_note(cost)):
         yield from _in_columns("note", note, 10, width)
     yield from _in_columns("", _short_cost(plan), 0, width)
     for _, sentence in _executor_row(plan):

@@ -84,7 +84,6 @@ def limitations(records: StudyRecords, top: int | None = None) -> Iterator[Remar
         for key, values in records.stability_selection.limitations():
             yield Remark(key, values)
     yield from (Remark("mixed_versions", {"text": text}) for text in records.stored.mixed)
-    yield from (Remark("data", {"text": text}) for text in records.stored.study.data_notes)
 
 
 def _model_remarks(records: StudyRecords) -> Iterator[Remark]:
@@ -333,7 +332,7 @@ _THERE: Final = {"largest": "better", "smallest": "as well"}
 SENTENCES: Final[dict[str, Callable[..., str]]] = {
     "data": "{text}".format,
     "end_of_n_features": lambda end, n, folds, n_folds: (
-        f"Add {_BEYOND[end]} numbers to evaluation.n_features: {len(folds)} of {n_folds} folds"
+        f"Add {_BEYOND[end]} numbers to evaluation.n_features: {len(folds)} of {n_folds} winners"
         f" chose {n}, the {end}.\nThese are {_names(folds)}; {_BEYOND[end]} numbers may score"
         f" {_THERE[end]}."
     ),

@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_digits
 from small_studies import make_study, write_digits, write_yaml
 
-from raysel.cli.plan import announce, describe, notes_section, refit_bytes, section
+from raysel.cli.plan import announce, describe, notes, notes_section, refit_bytes, section
 from raysel.core.errors import ConfigError
 from raysel.results.description import method_facts
 from raysel.run.course import OneStudy
@@ -167,7 +167,9 @@ def test_what_a_study_says_at_its_start_is_wrapped(tmp_path):
     lines = list(announce(study, tmp_path, None, 60))
     told, end = " ".join(lines).split(), whole.index("About")  # the cost is estimated anew
     assert told[:end] == whole[:end]
-    assert any(line.startswith("note      ") for line in lines)
+    # Constant pixels question no score: only the dry run and the report tell of them.
+    assert "constant" not in told
+    assert any("are constant" in note for note in notes(study))
     assert all(len(line) <= 60 or str(tmp_path) in line for line in lines)
 
 

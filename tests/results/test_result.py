@@ -223,7 +223,7 @@ def test_html_of_a_comparison_shows_the_names_of_members_as_text(tmp_path):
     assert "&lt;img src=x&gt;" in found
 
 
-def test_whether_a_remark_on_the_data_asks_for_an_action_is_recorded_and_not_read_from_it(finished):
+def test_whether_a_remark_on_the_data_is_a_limitation_is_recorded_and_not_read_from_it(finished):
     said = "1 of 4 columns is constant, which tells nothing of the label: x."
     lists = {"data_remarks": [said], "data_notes": ["A copy of the label."]}
     study = dataclasses.replace(finished.stored.study, **lists)
@@ -232,4 +232,4 @@ def test_whether_a_remark_on_the_data_asks_for_an_action_is_recorded_and_not_rea
         [remark.values["text"] for remark in remarks if remark.key == "data"]
         for remarks in (facts.actions, facts.limitations)
     ]
-    assert found == [[said], ["A copy of the label."]]
+    assert found == [[said], []]

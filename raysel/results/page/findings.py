@@ -43,13 +43,10 @@ def answer(result: StudyResult) -> Section:
     compared: Block = Text([_NO_REFERENCES], "note")
     if result.references:
         compared = _references_table(result)
-    notes = [
-        texts.missing_references_sentence(facts),
-        texts.positive_sentence(facts.evaluation, facts.classes, list(facts.by_task)),
-    ]
-    answer = Text(answer_sentences(result), "answer")
-    note = Text([note for note in notes if note], "note")
-    blocks: list[Block] = [answer, compared, note]
+    blocks: list[Block] = [Text(answer_sentences(result), "answer"), compared]
+    classes = list(facts.by_task)
+    if positive := texts.positive_sentence(facts.evaluation, facts.classes, classes):
+        blocks.append(Text([positive], "note"))
     if intervals := texts.interval_footnote(facts):
         blocks.append(contents.Folded("How the intervals are made", [Text([intervals], "note")]))
     return Section("answer", "The answer", blocks)
@@ -62,13 +59,13 @@ def _references_table(result: StudyResult) -> Table:
         f" folds (mean ± SD over {len(result.outer)} folds) beside the references on the same"
         " folds."
     )
-    heads = ["", "features", "test score", "method minus reference"]
     scores = [["method", *result.test_scores]]
     scores += [[name, *reference.scores] for name, reference in result.references.items()]
     columns = ["name", *(refit.fold for refit in result.outer)]
     data = contents.csv_download("references.csv", columns, scores)
-    rows = texts.score_table(result.facts).rows
-    return Table(caption, heads, rows, text_columns=(0,), strong=(0,), download=data)
+    shown = texts.score_table(result.facts)
+    heads = ["", "features", "test score", shown.header[-1]]
+    return Table(caption, heads, shown.rows, text_columns=(0,), strong=(0,), download=data)
 
 
 def answer_sentences(result: StudyResult) -> list[str]:

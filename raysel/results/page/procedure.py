@@ -51,17 +51,22 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
 def _data_facts(result: StudyResult, preview: Preview | None) -> Iterator[tuple[str, str]]:
     study, dataset, names = result.stored.study, result.config["dataset"], result.feature_names
     name = short(study.data_name, 120)
-    yield "Data", f"{name}: {study.n_samples} samples x {len(names)} features"
+    yield "Data", f"{name}: {study.n_samples} samples x {result.facts.n_features} features"
     groups = result.config["cv"].get("groups")
     for term, text in description.data_facts(preview, dataset, result.layout, names, groups):
         yield texts.capitalized(term), text
+    if study.data_notes:
+        yield "Checked", " ".join(study.data_notes)
 
 
 def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     config = result.config
     search, cv = config["search"], config["cv"]
     yield "Method", config["solver"]["name"]
-    for term, text in description.method_facts(config):
+    told = dict(description.method_facts(config))
+    if missing := texts.missing_references_sentence(result.facts):
+        told["references"] += f". {missing}"
+    for term, text in told.items():
         yield texts.capitalized(term), text
     n_folds = len(result.outer)
     test = f"{n_folds} outer folds"
