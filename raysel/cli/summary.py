@@ -66,7 +66,7 @@ def print_answer(
 def _print_found(result: StudyResult, out: Console) -> None:
     """Print score, verdict, references and the ten best features on less than a screen."""
     facts = result.facts
-    print_sentence(out, texts.headline(facts), style="bold")
+    print_sentence(out, f"{texts.headline(facts)}.", style="bold")
     if verdict := texts.short_verdict(facts):
         print_sentence(out, verdict, style="yellow")
     if facts.references:
@@ -106,14 +106,15 @@ def _that_fit(remarks: Sequence[str], height: int, width: int) -> Iterator[str]:
 def _print_all(result: StudyResult, out: Console) -> None:
     """Print all sentences, tables and remarks of a study."""
     facts = result.facts
-    print_sentence(out, texts.headline(facts), style="bold")
+    print_sentence(out, f"{texts.headline(facts)}.", style="bold")
     if notes := " ".join(texts.headline_notes(facts)):
         print_sentence(out, notes)
-    verdicts = [*texts.verdict_sentences(facts), texts.missing_references_sentence(facts)]
-    if verdict := " ".join(filter(None, verdicts)):
+    if verdict := " ".join(texts.verdict_sentences(facts)):
         print_sentence(out, verdict, style="yellow")
     if facts.references:
         print_table(texts.score_table(facts), out)
+    if missing := texts.missing_references_sentence(facts):
+        print_sentence(out, missing, style="dim")
     if facts.agreement:
         print_features(result, result.ranking(by=FINAL if facts.final else CONSENSUS), out)
     for label, text in (*_further_scores(facts), *_details(facts)):
@@ -168,6 +169,7 @@ def _details(facts: Facts) -> Iterator[tuple[str, str]]:
         "trials": "; ".join(texts.trial_sentences(facts)),
         "consensus": agreement.consensus if agreement else "",
         "redundancy": texts.redundancy(facts),
+        "checked": " ".join(facts.study.data_notes),
     }
     if modalities:
         lines["modalities"] = f"{modalities} (mean over the outer winners; all: manifest.json)"

@@ -12,7 +12,7 @@ import numpy as np
 from raysel.config.searches import LISTED
 from raysel.core.printing import listed, mean_and_sd, short, short_middle
 from raysel.data.layouts import SEPARATOR
-from raysel.data.planted_table import BATCH, NOISE, PLANTED, PROXY
+from raysel.data.planted_table import BATCH, NOISE, PLANTED, PLATE, PROXY
 from raysel.evaluation.confounds import CONFOUNDS
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.records import ChooseN, RefitRecord
@@ -57,7 +57,7 @@ _NEARLY_ALL = 0.9
 #: What is said of genes that were not planted, by their role; the same of one and of many.
 _ROLES_IN_WORDS = {
     PROXY: "only followed a planted one",
-    BATCH: "only followed the plate",
+    BATCH: f"only followed the {PLATE}",
     NOISE: "told nothing",
 }
 
@@ -113,8 +113,12 @@ def capitalized(text: str) -> str:
 
 
 def headline(facts: Facts) -> str:
-    """Return the honest score as one line: of what, over what, with how many features."""
-    return f"test {spaced(facts.metric)} {format_score(facts)} {format_numbers(facts)}"
+    """Return the honest score as one line without a full stop: of what, with how many features."""
+    score = f"test {spaced(facts.metric)} {format_score(facts)} {format_numbers(facts)}"
+    final = facts.final.n_features if facts.final else None
+    if not _has_numbers(facts) or final is None or {final} == {*_chosen_numbers(facts)}:
+        return score
+    return f"{score}. The final model uses the top {final}"
 
 
 def format_score(facts: Facts) -> str:
@@ -158,16 +162,16 @@ def headline_notes(facts: Facts) -> Iterator[str]:
             f"The interval does not allow for outliers that these {facts.study.n_samples} samples"
             " lack."
         )
-    if facts.is_native or facts.is_mean_over_n:
-        return
-    chosen = {*_chosen_numbers(facts)}
-    final = facts.final.n_features if facts.final else None
-    differs = bool(final) and {final} != chosen
-    if len(chosen) > 1:
-        model = f"; the final model uses {final}" if differs else ""
-        yield f"The number is chosen on each outer fold by its inner scores{model}."
-    elif differs:
-        yield f"The final model uses {final}."
+    if _has_numbers(facts) and len({*_chosen_numbers(facts)}) > 1:
+        yield (
+            "Each outer fold chose its number of features by its inner scores; the top"
+            f" {facts.top} count as selected."
+        )
+
+
+def _has_numbers(facts: Facts) -> bool:
+    """Whether the score is of one number of best features on each outer fold."""
+    return not (facts.is_native or facts.is_mean_over_n)
 
 
 def _misses_outliers(facts: Facts) -> bool:
@@ -461,7 +465,7 @@ def score_table(facts: Facts) -> TextTable:
         cells = [reference_name(facts, name), fixed.get(name, numbers)]
         cells.append(mean_and_sd(reference.mean, reference.sd))
         rows.append([*cells, difference_cell(reference.paired, reference.test)])
-    header = ["reference", "features", f"test {facts.metric}", "method minus it [95 %]"]
+    header = ["reference", "features", f"test {facts.metric}", "method ahead by [95 %]"]
     return TextTable(header, rows)
 
 
