@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from numbers import Real
@@ -13,34 +12,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import (
-    GenericUnivariateSelect,
-    SelectFdr,
-    SelectFpr,
-    SelectFromModel,
-    SelectFwe,
-    SelectKBest,
-    SelectPercentile,
-)
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import Pipeline
 
 from raysel.base.adapter import ScikitLearnMethod, unwrap_cells
 from raysel.core.errors import raise_storage_error
+from raysel.evaluation.known_steps import KnownSteps, is_plain_pipeline
 from raysel.evaluation.scoring_estimators import RidgePath
 from raysel.evaluation.split import Split
-
-#: Selectors whose only fit is a score of each feature, which their other parameters do not change.
-_UNIVARIATE = (
-    GenericUnivariateSelect,
-    SelectFdr,
-    SelectFpr,
-    SelectFwe,
-    SelectKBest,
-    SelectPercentile,
-)
-
 
 #: Fits one method; returns it and the split as it gets it.
 Fit = Callable[[], tuple[ScikitLearnMethod, Split]]
@@ -88,55 +66,9 @@ class _Chain:
         return replace(self, steps=self.steps[1:], converged=self.converged and converged)
 
 
-@dataclass
-class _Known:
-    """What selectors of one training set have computed, whatever else they are set to."""
-
-    scores: dict[bytes, Callable[[Any, Any], Any]] = field(default_factory=dict)
-    #: Fitted models that select, and whether their fit converged.
-    models: dict[bytes, tuple[Any, bool]] = field(default_factory=dict)
-
-    def selector(self, step: Any, X: Any, y: Any) -> tuple[Any, bool]:
-        """Return a selector that computes nothing again, and whether it converged.
-
-        Other steps are returned as they are.
-        """
-        if type(step) in _UNIVARIATE:
-            scores = self.scores.setdefault(pickle.dumps(step.score_func), _Once(step.score_func))
-            return clone(step).set_params(score_func=scores), True
-        if type(step) is SelectFromModel and not step.prefit:
-            key = pickle.dumps(step.estimator)
-            if key not in self.models:
-                self.models[key] = _fit_model(step.estimator, X, y)
-            model, converged = self.models[key]
-            return clone(step).set_params(estimator=model, prefit=True), converged
-        return step, True
-
-
-def _fit_model(estimator: Any, X: Any, y: Any) -> tuple[Any, bool]:
-    """Fit a model, and return whether it converged as well."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = clone(estimator).fit(X, y)
-    return model, _has_converged(caught)
-
-
-class _Once:
-    """Function of samples and labels that is called once, as these are always the same."""
-
-    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
-        self._function, self._value = function, None
-
-    def __call__(self, X: Any, y: Any) -> Any:
-        """Return the value of the first call."""
-        if self._value is None:
-            self._value = self._function(X, y)
-        return self._value
-
-
 def flat_steps(estimator: Any) -> list[Any]:
     """Return the steps of a Pipeline and of those in it; of any other estimator itself."""
-    if type(estimator) is not Pipeline or estimator.memory or estimator.transform_input:
+    if not is_plain_pipeline(estimator):
         return [estimator]
     steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
     return list(chain.from_iterable(map(flat_steps, steps)))
@@ -156,7 +88,7 @@ def fit_shared(methods: Sequence[ScikitLearnMethod], split: Split) -> Iterator[t
 
 def _branch(chains: Sequence[_Chain], split: Split) -> Iterator[tuple[_Chain, Split | None]]:
     """Yield each chain's last step with the split as it gets it; None where a step fails."""
-    known, groups = _Known(), dict[object, list[_Chain]]()
+    known, groups = KnownSteps(), dict[object, list[_Chain]]()
     for chain_ in _share_ridges(chains, split):
         groups.setdefault(chain_.key, []).append(chain_)
     for group in groups.values():
@@ -193,31 +125,11 @@ def _ridge_key(steps: Sequence[Any], split: Split) -> bytes:
     return pickle.dumps(clone(last).set_params(alpha=0.0))
 
 
-def _transform(step: Any, split: Split, known: _Known) -> tuple[Split, bool]:
+def _transform(step: Any, split: Split, known: KnownSteps) -> tuple[Split, bool]:
     """Fit a transformer to the training samples; return what it makes of both sides."""
-    X_train, y_train = unwrap_cells(split.X_train), split.y_train
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        step, converged = known.selector(step, X_train, y_train)
-        if hasattr(step, "fit_transform"):
-            changed = step.fit_transform(X_train, y_train)
-        else:
-            changed = step.fit(X_train, y_train).transform(X_train)
-        test = step.transform(unwrap_cells(split.X_test))
-    converged = converged and _has_converged(caught)
-    return replace(split, X_train=_shared(changed), X_test=_shared(test)), converged
-
-
-def _has_converged(caught: Sequence[warnings.WarningMessage]) -> bool:
-    return not any(issubclass(each.category, ConvergenceWarning) for each in caught)
-
-
-def _shared(samples: Any) -> Any:
-    """Samples that no later step may change in place."""
-    if isinstance(samples, np.ndarray):
-        samples = samples.view()
-        samples.flags.writeable = False
-    return samples
+    fitted = known.fit_transform(step, unwrap_cells(split.X_train), split.y_train)
+    test = fitted.transform(unwrap_cells(split.X_test))
+    return replace(split, X_train=fitted.samples, X_test=test), fitted.converged
 
 
 def _fit(

@@ -101,6 +101,24 @@ CASES = {
         ),
         {"columntransformer__few__with_mean": [True, False], "svc__C": [0.1, 1.0]},
     ),
+    "pipelines of columns": (
+        WINE,
+        make_pipeline(
+            ColumnTransformer(
+                [
+                    ("some", make_pipeline(MinMaxScaler(), SelectKBest()), slice(0, 8)),
+                    ("others", SelectPercentile(), [8, 9, 10, 11]),
+                ],
+                remainder="passthrough",
+            ),
+            SVC(),
+        ),
+        {
+            "columntransformer__some__selectkbest__k": [2, 5],
+            "columntransformer__others__percentile": [30, 60],
+            "svc__C": [0.1, 1.0],
+        },
+    ),
     "weights of a model": (
         WINE,
         make_pipeline(SelectFromModel(RandomForestClassifier(10, random_state=0)), SVM),
@@ -183,6 +201,33 @@ def test_scores_of_features_are_computed_once():
     for _, fit in fit_shared(methods_of(pipeline, space), split_of(*WINE)):
         fit()
     assert len(CALLS) == 1
+
+
+def test_what_is_equal_in_columns_is_fitted_once():
+    steps = make_pipeline(CountingScaler(), SelectKBest(variances))
+    columns = ColumnTransformer([("some", steps, [0, 1, 2, 3]), ("others", steps, [5, 6, 7])])
+    space = {
+        "columntransformer__some__selectkbest__k": [2, 3],
+        "columntransformer__others__selectkbest__k": [1, 2],
+        "linearsvc__C": [0.1, 1.0],
+    }
+    CountingScaler.n_fits = 0
+    CALLS.clear()
+    split = split_of(*WINE)
+    for _, fit in fit_shared(methods_of(make_pipeline(columns, SVM), space), split):
+        fit()
+    assert CountingScaler.n_fits == 2
+    assert [(len(split.y_train), 4), (len(split.y_train), 3)] == CALLS
+
+
+def test_columns_as_frames_are_fitted_from_nothing():
+    columns = ColumnTransformer([("all", StandardScaler(), [0, 1])]).set_output(transform="pandas")
+    split = split_of(*WINE)
+    (method,) = methods_of(make_pipeline(columns, SVM), {"linearsvc__C": [0.1]})
+    ((_, fit),) = fit_shared([method], split)
+    fitted, own = fit()
+    whole = clone(method.estimator).fit(split.X_train, split.y_train)
+    np.testing.assert_array_equal(fitted.predict(own.X_test), whole.predict(split.X_test))
 
 
 def test_a_step_that_writes_into_its_samples_changes_no_other_fit():

@@ -141,19 +141,36 @@ def by_name(size: Size) -> Case:
     return Case(_name(X), y, _filter(step), _GRID, n_folds=3)
 
 
-def text(size: Size) -> Case:
-    """A frame in which one column of a hundred is text."""
-    X, y = _draw(size)
+def _with_text(size: Size, *, gaps: float = 0.0) -> tuple[pd.DataFrame, np.ndarray, list[str]]:
+    """A frame in which one column of a hundred is text, the classes, and the names of the texts."""
+    X, y = _draw(size, gaps=gaps)
     shape = (size.n_samples, max(1, size.n_columns // 100))
     texts = np.random.default_rng(1).choice(list("abcd"), shape)
     named = pd.DataFrame(texts, columns=[f"t{number}" for number in range(shape[1])])
+    return pd.concat([_name(X), named], axis=1), y, list(named.columns)
+
+
+def _split_columns(size: Size, numbers: BaseEstimator, texts: list[str]) -> ColumnTransformer:
+    """A step for the numbers, and one column for each word of the texts."""
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    parts = [
-        ("numbers", StandardScaler(), slice("g0", f"g{size.n_columns - 1}")),
-        ("texts", encoder, list(named.columns)),
-    ]
-    frame = pd.concat([_name(X), named], axis=1)
-    return Case(frame, y, _filter(ColumnTransformer(parts)), _GRID, n_folds=3)
+    whole = slice("g0", f"g{size.n_columns - 1}")
+    return ColumnTransformer([("numbers", numbers, whole), ("texts", encoder, texts)])
+
+
+def text(size: Size) -> Case:
+    """Numbers and texts, of which a filter selects together."""
+    frame, y, texts = _with_text(size)
+    return Case(frame, y, _filter(_split_columns(size, StandardScaler(), texts)), _GRID, n_folds=3)
+
+
+def within(size: Size) -> Case:
+    """Numbers with empty cells and texts; the filter is within the step of the numbers."""
+    frame, y, texts = _with_text(size, gaps=0.01)
+    numbers = make_pipeline(SimpleImputer(), StandardScaler(), SelectKBest())
+    columns = _split_columns(size, numbers, texts)
+    estimator = Pipeline([("columns", columns), ("svm", LinearSVC(random_state=0))])
+    grid = {"columns__numbers__selectkbest__k": [10, 100], "svm__C": [0.01, 0.1]}
+    return Case(frame, y, estimator, grid, n_folds=3)
 
 
 def frame_gaps(size: Size) -> Case:
@@ -178,6 +195,7 @@ CASES: Mapping[str, tuple[Callable[[Size], Case], Size]] = {
     "stacking": (stacking, Size(500, 30, 4)),
     "by-name": (by_name, Size(160, 8000, 4)),
     "text": (text, Size(160, 8000, 4)),
+    "within": (within, Size(160, 8000, 4)),
     "frame-gaps": (frame_gaps, Size(160, 8000, 4)),
     "array-gaps": (array_gaps, Size(160, 8000, 4)),
 }
