@@ -59,7 +59,7 @@ ARGUMENTS = {
     ),
     "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/slots.py": "few.yaml --slots 2",
-    "benchmarks/search-overhead/tables.py": "--columns 200 --cases text",
+    "benchmarks/pipelines/run.py": "--columns 200 --cases within --repeats 1",
     "benchmarks/stored-data/run.py": "--samples 300 --side 8 --compare",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
     "claims/smml-planted/planted.py": "2",
