@@ -300,11 +300,8 @@ class NestedPlan:
                 refuse(
                     f"{fold.name} must have at least two inner folds, each with validation samples."
                 )
-            inside = set(fold.train.tolist())
             for number, inner in enumerate(fold.inner):
-                if not inside.issuperset(inner.train.tolist()) or not inside.issuperset(
-                    inner.validation.tolist()
-                ):
+                if not np.isin(np.concatenate([inner.train, inner.validation]), fold.train).all():
                     refuse(
                         f"{fold.name}, inner fold {number} uses samples from outside its outer"
                         " training set."
@@ -342,7 +339,7 @@ def _find_fault(train: IntArray, held_out: IntArray, n_samples: int) -> str | No
     both = np.concatenate([train, held_out])
     if not len(train) or both.min() < 0 or both.max() >= n_samples:
         return f"it has no training samples, or an index outside 0..{n_samples - 1}."
-    if len(np.unique(both)) < len(both):
+    if np.bincount(both).max() > 1:
         return "a sample is listed twice, or is on both sides of the split."
     return None
 

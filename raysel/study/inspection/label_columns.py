@@ -260,28 +260,31 @@ def _is_constant_in_class(block: FloatArray, by_class: IntArray, starts: IntArra
 def _relation(part: Part, column: int, log_columns: float) -> LabelColumn | None:
     """Relation of one column to the label; None if there is none beyond chance."""
     codes, values = part.codes, part.X[:, column]
-    distinct, inverse = np.unique(values, return_inverse=True)
-    n_values, n_classes = len(distinct), int(codes.max()) + 1
+    order = np.argsort(values)
+    ordered, classes = values[order], codes[order]
+    is_new, is_other = ordered[1:] != ordered[:-1], classes[1:] != classes[:-1]
+    numbers = np.concatenate([[0], np.cumsum(is_new)])  # of the values in ascending order
+    n_values, n_classes = int(numbers[-1]) + 1, int(codes.max()) + 1
     if not part.target.is_one_class and n_values == 2:
-        equal = (part.y == inverse[:, None]).all(axis=0) | (part.y != inverse[:, None]).all(axis=0)
+        larger = (values == ordered[-1])[:, None]
+        equal = (part.y == larger).all(axis=0) | (part.y != larger).all(axis=0)
         if equal.any():
             return LabelColumn("copy", 2, label=int(equal.argmax()))
-    n_pairs = len(np.unique(inverse * n_classes + codes))
     limit = math.log(BY_CHANCE) - log_columns
-    if n_pairs == n_values == n_classes:
+    is_pure = not (is_other & ~is_new).any()
+    if is_pure and n_values == n_classes:
         same = np.array_equal(part.y, values)
         return LabelColumn("copy" if same else "recoding", n_values, in_order=True)
-    if n_pairs == n_values:
-        n_runs = 1 + int(np.count_nonzero(np.diff(codes[np.argsort(inverse)])))
+    if is_pure:
+        n_runs = 1 + int(np.count_nonzero(is_other))
         kind = _classify_determining(part, n_values, n_runs, limit)
         if kind is None:
             return None
         return LabelColumn(kind, n_values, in_order=n_runs == n_classes)
-    if (
-        n_pairs == n_classes
-        and n_classes * math.log(n_values) - log_arrangements(np.bincount(inverse)) < limit
-    ):
-        return LabelColumn("constant_in_class", n_values, owner=_owner(inverse, codes))
+    is_constant = n_values <= n_classes == len(np.unique(numbers * n_classes + classes))
+    by_chance = n_classes * math.log(n_values) - log_arrangements(np.bincount(numbers))
+    if is_constant and by_chance < limit:
+        return LabelColumn("constant_in_class", n_values, owner=_owner(numbers, classes))
     return None
 
 

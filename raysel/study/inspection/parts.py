@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -23,6 +22,8 @@ from raysel.data.task_blocks import iter_parts
 
 #: Largest number of samples whose neighbours are searched; of more, as many are drawn.
 MOST_QUERIES = 5000
+#: Largest number of distances between them and all samples, and of what is searched at least.
+_MOST_DISTANCES, _FEWEST_QUERIES = 10**8, 500
 #: Neighbours whose distances tell density and dimension, which copies of a sample hardly change:
 #: those of twins are twins too, so that half as many places are as far away.
 _NEIGHBORS, _FARTHER = 5, 15
@@ -39,20 +40,38 @@ _NEAR_OF_MANY, _MANY, _TIMES = 0.4, 0.15, 10
 _BY_CHANCE = 0.01
 #: Number of float64 values that are copied at once: 32 MiB.
 _BLOCK = 2**22
+#: Odd constant whose products spread low bits of a number over the high ones (MurmurHash3).
+_MIXING = np.uint64(0xFF51AFD7ED558CCD)
 
 
 def equal_rows(X: FloatArray) -> IntArray:
-    """Number the distinct rows of an array."""
-    known: dict[bytes, int] = {}
-    return np.array(
-        [
-            known.setdefault(
-                hashlib.blake2b((row + 0.0).tobytes(), digest_size=16).digest(), len(known)
-            )
-            for row in X
-        ],
-        dtype=np.int64,
-    )
+    """Number the distinct rows of an array in the order in which they occur."""
+    rng = np.random.default_rng(0)
+    while True:  # once, unless different rows have the same key
+        keys = _row_keys(X, rng)
+        _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
+        again = np.flatnonzero(first[numbers] != np.arange(len(X)))
+        size = max(1, _BLOCK // X.shape[1])
+        pieces = (again[i : i + size] for i in range(0, len(again), size))
+        if all(np.array_equal(_bits(X[rows]), _bits(X[first[numbers[rows]]])) for rows in pieces):
+            return np.argsort(np.argsort(first))[numbers]
+
+
+def _row_keys(X: FloatArray, rng: np.random.Generator) -> NDArray[np.uint64]:
+    """Hash each row to 64 bits: a random combination of its values, whose bits are mixed before."""
+    multipliers = rng.integers(2**64, size=X.shape[1], dtype=np.uint64) | np.uint64(1)
+    keys = np.empty(len(X), dtype=np.uint64)
+    size = max(1, _BLOCK // X.shape[1])
+    for start in range(0, len(X), size):
+        mixed = _bits(X[start : start + size]) * _MIXING
+        mixed ^= mixed >> np.uint64(32)
+        keys[start : start + size] = (mixed * _MIXING) @ multipliers
+    return keys
+
+
+def _bits(block: FloatArray) -> NDArray[np.uint64]:
+    """Return the bits of numbers; those of -0.0 are those of 0.0."""
+    return (block + 0.0).view(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +100,9 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
     rng = np.random.default_rng(0)
     Z = projected(X, first, scale, rng)
     queries = np.arange(len(Z))
-    if len(Z) > MOST_QUERIES:
-        queries = np.sort(rng.choice(len(Z), MOST_QUERIES, replace=False))
+    most = min(MOST_QUERIES, max(_FEWEST_QUERIES, _MOST_DISTANCES // len(Z)))
+    if len(Z) > most:
+        queries = np.sort(rng.choice(len(Z), most, replace=False))
     farther = min(_FARTHER, len(Z) - 2)
     distances, neighbors = (
         NearestNeighbors(n_neighbors=farther + 1, algorithm="brute").fit(Z).kneighbors(Z[queries])

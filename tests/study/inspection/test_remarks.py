@@ -83,6 +83,27 @@ def test_equal_rows_are_those_that_compare_equal(rows):
     assert np.array_equal(ids[:, None] == ids, (X[:, None] == X).all(axis=2))
 
 
+def test_rows_of_small_whole_numbers_are_told_apart_and_numbered_in_their_order():
+    cells = np.indices((60, 60, 4)).reshape(3, -1).T.astype(float)
+    assert np.array_equal(equal_rows(cells), np.arange(len(cells)))
+    twice = np.concatenate([cells[::-1], cells])
+    ids = np.arange(len(cells))
+    assert np.array_equal(equal_rows(twice), np.concatenate([ids, ids[::-1]]))
+
+
+def test_rows_with_the_same_key_are_told_apart(monkeypatch):
+    drawn = []
+
+    def keys_of_first_column(X, rng):
+        drawn.append(rng.integers(2**63))
+        return X[:, 0 : len(drawn)] @ np.array([1.0, 8.0])[: len(drawn)]
+
+    monkeypatch.setattr("raysel.study.inspection.parts._row_keys", keys_of_first_column)
+    X = np.indices((3, 4)).reshape(2, -1).T.astype(float)
+    assert np.array_equal(equal_rows(X), np.arange(12))
+    assert len(set(drawn)) == 2
+
+
 def test_test_samples_with_a_copy_in_training_are_counted():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
@@ -145,8 +166,17 @@ def test_near_pairs_are_found_by_brute_force_too(n_features):
     assert found.pairs.tolist() == expected.tolist()
 
 
-def test_more_samples_than_are_searched_are_drawn_from(monkeypatch):
-    monkeypatch.setattr("raysel.study.inspection.parts.MOST_QUERIES", 60)
+@pytest.mark.parametrize(
+    "bound",
+    [
+        {"MOST_QUERIES": 60},
+        {"_MOST_DISTANCES": 60 * 120, "_FEWEST_QUERIES": 10},
+        {"_MOST_DISTANCES": 120, "_FEWEST_QUERIES": 60},
+    ],
+)
+def test_more_samples_than_are_searched_are_drawn_from(monkeypatch, bound):
+    for name, value in bound.items():
+        monkeypatch.setattr(f"raysel.study.inspection.parts.{name}", value)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 8))
     X[60:] = X[:60] + 1e-7 * rng.normal(size=(60, 8))
