@@ -10,6 +10,7 @@ import io
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from raysel.tracking import upload_process
 #: Test files import Ray before raysel does: a Ray of theirs listens on loopback all the same.
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 os.environ[LOOPBACK] = "0"
+#: Commands name the programs of this environment as a shell finds them that has activated it.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 #: Files beside tests/run that use the finished study or upload, for which each process starts
 #: others.
 SHARING = {

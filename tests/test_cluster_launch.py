@@ -185,7 +185,7 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
         lambda _: cluster.user.run(in_work(jobs.format("stop"))),
     )
     log = cluster.user.run(in_work(jobs.format("logs"))).stdout
-    assert f"resume with: python -m raysel.tune study.yaml {own} --resume " in log
+    assert f"raysel tune study.yaml {own} --resume " in log
     said = [
         line for line in log.splitlines(keepends=True) if "cli.py:" not in line
     ]  # ray colours its lines

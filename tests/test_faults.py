@@ -41,7 +41,7 @@ P = ParamSpec("P")
 class Fault(NamedTuple):
     """One fault.
 
-    ``typed`` after ``python -m raysel.tune`` ends with ``code``, and the error holds what is
+    ``typed`` after ``raysel tune`` ends with ``code``, and the error holds what is
     ``printed``, with anything between where there are three dots. ``make`` puts the fault into the
     working directory first, or holds something as long as what it returns is open.
     """

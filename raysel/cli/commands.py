@@ -13,21 +13,21 @@ JOINED = "raysel-comparison"
 
 _INIT_EXAMPLES = """\
 examples:
-  python -m raysel init table.csv                      writes table-study.yaml
-  python -m raysel init table.csv --label diagnosis    the labels are in the column diagnosis
-  python -m raysel init faces.mat -o faces.yaml
-  python -m raysel init images/                        a folder with one folder of images for each class
-  python -m raysel init X.npy --labels y.npy
+  raysel init table.csv                      writes table-study.yaml
+  raysel init table.csv --label diagnosis    the labels are in the column diagnosis
+  raysel init faces.mat -o faces.yaml
+  raysel init images/                        a folder with one folder of images for each class
+  raysel init X.npy --labels y.npy
 """
 _SELECT_EXAMPLES = """\
 examples:
-  python -m raysel.select                            the newest study, with the number of features it chose
-  python -m raysel.select STUDY_DIR --top 50         the best 50, in STUDY_DIR/selection-top50
-  python -m raysel.select STUDY_DIR --consensus      by the consensus of the outer folds
-  python -m raysel.select STUDY_DIR --fold outer0    as the winner of an outer fold ranks them
-  python -m raysel.select STUDY_DIR --names | head   only the names of the first features, one a line
-  python -m raysel.select STUDY_DIR --mask mask.npy  a mask in the shape of a sample as well
-  python -m raysel.select STUDY_DIR --format json,npz --output out
+  raysel select                            the newest study, with the number of features it chose
+  raysel select STUDY_DIR --top 50         the best 50, in STUDY_DIR/selection-top50
+  raysel select STUDY_DIR --consensus      by the consensus of the outer folds
+  raysel select STUDY_DIR --fold outer0    as the winner of an outer fold ranks them
+  raysel select STUDY_DIR --names | head   only the names of the first features, one a line
+  raysel select STUDY_DIR --mask mask.npy  a mask in the shape of a sample as well
+  raysel select STUDY_DIR --format json,npz --output out
 """
 
 
@@ -68,7 +68,10 @@ def _tune(parser: ArgumentParser) -> None:
     place.add_argument(
         "--output",
         metavar="DIR",
-        help="directory or URI to write (default: raysel-studies/NAME-TIME)",
+        help=(
+            "directory or URI to write (default: raysel-studies/NAME-TIME); the runs go to MLflow's"
+            " store, by default mlflow.db in the working directory"
+        ),
     )
     place.add_argument(
         "--resume",

@@ -19,7 +19,7 @@ from raysel.cli.summary import (
 )
 from raysel.config import load_comparison
 from raysel.core.credentials import bare_uri
-from raysel.core.printing import Terminal
+from raysel.core.printing import Terminal, program
 from raysel.core.storage.working_copy import opened_at, shown_place
 from raysel.results.comparison.data_sets import JoinedComparison
 from raysel.results.comparison.export import export_comparison, write_comparison_report
@@ -91,7 +91,7 @@ def print_comparison_files(directory: StudyDirectory, out: Console) -> None:
     """Print where the files and the runs of a comparison are."""
     record, place = ComparisonRecord.read(directory), shlex.quote(shown_place(directory.path))
     print_line(out, "report", shown_place(directory.report))
-    print_line(out, "next", f"python -m raysel compare {place}")
+    print_line(out, "next", f"{program()} compare {place}")
     if not next(iter(load_comparison(directory.config).members.values())).tracking.mlflow:
         print_no_upload(directory.path, out)
         return

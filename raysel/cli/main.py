@@ -206,13 +206,13 @@ def _print_error(error: RayselError, study: str = "") -> int:
         StorageError,
         UnfinishedStudyError,
     )
-    from raysel.core.printing import Terminal
+    from raysel.core.printing import Terminal, program
     from raysel.core.storage.working_copy import shown_place
 
     out, text = Terminal(stderr=True), f"error: {error}"
     if isinstance(error, UnfinishedStudyError):
         place = shlex.quote(shown_place(study))
-        text += f" To resume it: python -m raysel.tune --resume {place}"
+        text += f" To resume it: {program()} tune --resume {place}"
     out.print(text, style="red")
     for note in getattr(error, "__notes__", ()):
         out.print(note)

@@ -26,7 +26,7 @@ from raysel.config import builtin_configs
 from raysel.config.keys import comparison_reference, config_reference
 from raysel.config.loading import read_raw
 from raysel.core.errors import ConfigError, DataError, suggestion
-from raysel.core.printing import Terminal
+from raysel.core.printing import Terminal, program
 from raysel.data.formats.files import find_data_file
 from raysel.data.targets import QUANTITIES
 from raysel.results.description import format_domain
@@ -86,8 +86,8 @@ def print_builtin_reference(out: Console) -> None:
     rows = [_builtin_entry(name, path) for name, path in builtin_configs().items()]
     _print_entries("name", "data and description", rows, out)
     text = (
-        "\nRun one by its name, e.g. python -m raysel.tune wine; a data file is looked up from the"
-        " working directory,"
+        f"\nRun one by its name, e.g. {program()} tune wine; a data file is looked up from"
+        " the working directory,"
     )
     out.print(f"{text} then from $RAYSEL_DATA.")
 

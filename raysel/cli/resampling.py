@@ -11,7 +11,7 @@ from typing import TypeVar
 from rich.console import Console
 
 from raysel.cli.summary import print_path, print_table
-from raysel.core.printing import Terminal, first_line
+from raysel.core.printing import Terminal, first_line, program
 from raysel.core.storage.working_copy import shown_place
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.results.permutation import FOLDER as PERMUTATION
@@ -61,7 +61,7 @@ def _run(
             ) as path:
                 result = compute(path, overrides=arguments.set, progress=progress, **given)
         except KeyboardInterrupt:
-            again = f"python -m raysel {command} {shlex.join(arguments.words)}"
+            again = f"{program()} {command} {shlex.join(arguments.words)}"
             Terminal(stderr=True).print(
                 f"stopped. The {unit} that had ended are kept; resume with: {again}"
             )

@@ -6,7 +6,7 @@ import shlex
 from argparse import Namespace
 from pathlib import Path
 
-from raysel.core.printing import Terminal, list_doubt
+from raysel.core.printing import Terminal, list_doubt, program
 from raysel.core.storage.working_copy import copy_folder, opened_at, shown_place
 from raysel.results.progress import counted
 from raysel.results.remarks import Remark, short_remarks
@@ -26,7 +26,7 @@ def init(arguments: Namespace) -> int:
         out.print(f"{name:<12}{finding}")
     for doubt in draft.doubts:
         out.print(list_doubt(doubt), style="yellow")
-    command = f"python -m raysel.tune {shlex.quote(output)}"
+    command = f"{program()} tune {shlex.quote(output)}"
     out.print(f"{'written':<12}{output}; next: {command} --dry-run, then {command}")
     return 0
 

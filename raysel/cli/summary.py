@@ -16,6 +16,7 @@ from rich.text import Text
 
 from raysel.core.credentials import bare_uri
 from raysel.core.errors import StudyError
+from raysel.core.printing import program
 from raysel.core.storage.working_copy import shown_place
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import FINAL
@@ -202,7 +203,7 @@ def print_files(result: StudyResult, out: Console) -> None:
         print_line(out, "report", f"{shown_place(result.directory.report)}{remarks}")
     else:
         print_line(out, "study", place)
-    for _, command in texts.open_checks(facts, shlex.quote(place))[:1]:
+    for _, command in texts.open_checks(facts, shlex.quote(place), program())[:1]:
         print_line(out, "next", command)
     if not result.config.get("tracking", {}).get("mlflow", True):
         print_no_upload(result.path, out)
@@ -230,7 +231,7 @@ def _mlflow_lines(result: StudyResult) -> list[str]:
         ]
     if store.is_relative_to(Path.cwd()):
         uri = with_store_file(uri, store.relative_to(Path.cwd()))
-    command = f"python -m mlflow ui --backend-store-uri {shlex.quote(uri)}"
+    command = f"{program('mlflow')} ui --backend-store-uri {shlex.quote(uri)}"
     return [command, f"http://127.0.0.1:5000{page}"]
 
 
@@ -256,7 +257,7 @@ def print_line(out: Console, label: str, text: str) -> None:
 def print_no_upload(place: Path, out: Console) -> None:
     """Print that nothing was uploaded to MLflow, as asked, and the command that does it later."""
     print_line(out, "MLflow", "off by tracking.mlflow: false; to upload later:")
-    print_line(out, "", f"python -m raysel.tune --replay {shlex.quote(shown_place(place))}")
+    print_line(out, "", f"{program()} tune --replay {shlex.quote(shown_place(place))}")
 
 
 def print_upload(place: Path, states: Iterable[Mapping[str, Any]], out: Console) -> None:
@@ -267,7 +268,7 @@ def print_upload(place: Path, states: Iterable[Mapping[str, Any]], out: Console)
     if not states[0].get("complete"):
         why = states[0].get("error") or "MLflow was too slow"
         print_sentence(out, f"not all runs are uploaded: {why}. To upload:", " ", style="yellow")
-        print_line(out, "", f"python -m raysel.tune --replay {shlex.quote(shown_place(place))}")
+        print_line(out, "", f"{program()} tune --replay {shlex.quote(shown_place(place))}")
 
 
 def print_path(path: str | Path, out: Console) -> None:

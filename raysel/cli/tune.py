@@ -26,7 +26,7 @@ from raysel.config.loading import ConfigT
 from raysel.config.preparation import dotted_steps
 from raysel.core.errors import DirectoryError, HeadLostError, StorageError, StudyError
 from raysel.core.files import result_path
-from raysel.core.printing import Terminal, last_words
+from raysel.core.printing import Terminal, last_words, program
 from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import opened_at, running_at, shown_place
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt, was_terminated
@@ -256,7 +256,7 @@ def _offer(study: Study, output: str | None, out: Terminal) -> StudyDirectory | 
         if out.confirms(f"{there} Resume it?", default=True):
             return found.directory
         return None
-    out.print(f"{there} To resume it: python -m raysel.tune --resume {shlex.quote(str(place))}")
+    out.print(f"{there} To resume it: {program()} tune --resume {shlex.quote(str(place))}")
     return None
 
 
@@ -333,4 +333,5 @@ def resume_with(arguments: Namespace, path: Path, names: Iterable[str]) -> str:
         words += ["--address", arguments.address]
     if arguments.allow_mixed_versions:
         words += ["--allow-mixed-versions"]
-    return f"resume with: {os.environ.get(_COMMAND, 'python -m raysel.tune')} {shlex.join(words)}"
+    command = os.environ.get(_COMMAND, f"{program()} tune")
+    return f"resume with: {command} {shlex.join(words)}"

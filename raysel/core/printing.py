@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
+import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, Any, NoReturn, TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -178,6 +181,18 @@ def encodable(text: str, encoding: str | None) -> str:
     except UnicodeEncodeError:
         return text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
     return text
+
+
+def program(name: str = "raysel") -> str:
+    """Return how a shell starts a program of this environment from the current directory."""
+    script = Path(sys.executable).with_name(name)
+    found = shutil.which(name)
+    if found and Path(found).absolute() == script.absolute():
+        return name
+    if not script.exists():
+        return f"{shlex.quote(sys.executable)} -m {name}"
+    here = Path.cwd()
+    return shlex.quote(str(script.relative_to(here) if script.is_relative_to(here) else script))
 
 
 class _Stream:

@@ -64,7 +64,7 @@ def check_trust(model: Path, content: bytes, place: str | Path) -> None:
     if not _is_signed(model, content):
         raise DataError(
             f"{model} is not trusted, as this account's key has not signed it: to use it, run"
-            f" python -m raysel trust {shlex.quote(shown_place(place))}, or give trust=True."
+            f" raysel trust {shlex.quote(shown_place(place))}, or give trust=True."
         )
 
 

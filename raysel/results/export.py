@@ -214,7 +214,7 @@ def command_again(result: StudyResult, name: Callable[[str | Path], str] = str) 
             "search.time_budget": None,
             "search.configurations": name(directory.ranking / "manifest.json"),
         }
-    command = ["python", "-m", "raysel.tune", name(directory.config)]
+    command = ["raysel", "tune", name(directory.config)]
     for key, value in changes.items():
         if not (isinstance(value, str) and re.fullmatch(r"[\w./-]+", value)):
             value = json.dumps(value, default=str)  # noqa: PLW2901

@@ -382,10 +382,7 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
         f"A model file cannot hold {_names(untrusted)}."
     ),
     "model_not_trusted": (
-        (
-            "To use model.skops run python -m raysel trust STUDY_DIR: this account has not signed"
-            " it."
-        ).format
+        ("To use model.skops run raysel trust STUDY_DIR: this account has not signed it.").format
     ),
     "no_final_model": (
         "Set cv.final to true to get a final model, model.skops and its ranking.".format

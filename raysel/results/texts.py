@@ -736,11 +736,11 @@ def stability_figure(agreement: Agreement) -> tuple[str, str]:
     return str(agreement.stability), f"of the top {agreement.top.n} over {agreement.over}"
 
 
-def open_checks(facts: Facts, place: str) -> list[tuple[str, str]]:
+def open_checks(facts: Facts, place: str, program: str = "raysel") -> list[tuple[str, str]]:
     """Return what each check answers that has not been run at a place, and its command."""
     checks = []
     if facts.stability_selection is None and facts.agreement and facts.final:
-        checks.append((_HALVES, f"python -m raysel stability {place}"))
+        checks.append((_HALVES, f"{program} stability {place}"))
     if facts.permutation_test is None:
-        checks.append((_PERMUTED, f"python -m raysel permute {place} --permutations 200"))
+        checks.append((_PERMUTED, f"{program} permute {place} --permutations 200"))
     return checks

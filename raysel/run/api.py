@@ -205,7 +205,7 @@ def open_study(path: str | Path, *, trust: bool = False) -> StudyResult:
         place = shown_place(path)
         raise DirectoryError(
             f"{place} holds a comparison of several studies; give the folder of one of its members"
-            f" ({folders}). To print it: python -m raysel compare {shlex.quote(place)}, or"
+            f" ({folders}). To print it: raysel compare {shlex.quote(place)}, or"
             " open_comparison in Python."
         )
     return StudyResult.open(folder, trust=trust)
@@ -242,7 +242,7 @@ def open_comparison(path: str | Path, *, trust: bool = False) -> ComparisonResul
         place = shown_place(path)
         raise DirectoryError(
             f"{place} holds no comparison but one study; its report is written by"
-            f" python -m raysel report {shlex.quote(place)} (open_study in Python opens it)."
+            f" raysel report {shlex.quote(place)} (open_study in Python opens it)."
         )
     return ComparisonResult.open(folder, trust=trust)
 

@@ -32,7 +32,7 @@ _OF_SERVER = (
 _OF_DATABASE = "set PGUSER and PGPASSWORD, or write them to ~/.pgpass, or give them in tracking.uri"
 _LONGEST = 300
 _STATUS = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error responses")
-_ANEW = "move it away and upload each study again (python -m raysel.tune --replay DIR)"
+_ANEW = "move it away and upload each study again (raysel tune --replay DIR)"
 _UPGRADE = "run `mlflow db upgrade` on a copy and put that in its place"
 _LOCKED = "database is locked"
 _OTHER_TABLES = (
@@ -44,7 +44,7 @@ _MOVED = "SQLITE_READONLY_DBMOVED"
 #: Text of an error of our own.
 STORE_LOST = "the file of the store was deleted or replaced"
 _ELSEWHERE = "put it back, or use another experiment (--replay DIR --set tracking.experiment=NAME)"
-_AGAIN = "upload the study again (python -m raysel.tune --replay DIR)"
+_AGAIN = "upload the study again (raysel tune --replay DIR)"
 #: Patterns in the text of an error and what they mean, with the remedy.
 _MEANINGS: Sequence[tuple[str, str]] = (
     (

@@ -200,7 +200,7 @@ def test_no_changed_model_file_of_hundreds_is_opened(stranger, honest, opened, c
         assert run_command([command, str(stranger)]) == 0
         out, err = capsys.readouterr()
         assert "this account has not signed it" in out + err
-        assert "python -m raysel trust STUDY_DIR" in " ".join((out + err).split())
+        assert "raysel trust STUDY_DIR" in " ".join((out + err).split())
     assert "loads" not in opened
 
 

@@ -1,4 +1,4 @@
-"""``python -m raysel compare``: prints a comparison again, joins those of several data sets,
+"""``raysel compare``: prints a comparison again, joins those of several data sets,
 refuses in a sentence.
 """
 

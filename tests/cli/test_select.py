@@ -1,4 +1,4 @@
-"""``python -m raysel.select``: what it exports is what the journal says, recomputed here."""
+"""``raysel select``: what it exports is what the journal says, recomputed here."""
 
 from __future__ import annotations
 

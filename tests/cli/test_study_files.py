@@ -90,6 +90,6 @@ def test_what_cannot_be_reported_is_said(tmp_path, capsys):
     assert run_command(["report", str(tmp_path / "cut")]) == 2
     told = capsys.readouterr().err
     assert "has not finished" in told
-    assert "python -m raysel.tune --resume" in told
+    assert "raysel tune --resume" in told
     assert run_command(["report", str(study), "-o", str(tmp_path / "missing" / "report.html")]) == 2
     assert "cannot be written" in capsys.readouterr().err

@@ -154,7 +154,7 @@ def test_the_end_names_the_ten_best_features_what_to_do_and_the_next_command(fin
     labels = [line.split()[0] for line in files if line[0] != " "]
     place = "report" if finished.directory.report.exists() else "study"
     assert labels == [place, "next", "MLflow"]
-    assert f"python -m raysel stability {finished.path}" in screen.getvalue()
+    assert f"raysel stability {finished.path}" in screen.getvalue()
 
 
 #: Lines of report, next command and MLflow at the end of a study.

@@ -1,4 +1,4 @@
-"""``python -m raysel.tune``: its face, its files, its refusals, and that chance stays chance."""
+"""``raysel tune``: its face, its files, its refusals, and that chance stays chance."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_study_says_what_it_found_and_where(finished_study):
         )
     assert out.index("writing the results") < out.index("test accuracy") < out.index("uploading")
     assert "report  study/report.html" in out
-    assert "-m mlflow ui --backend-store-uri sqlite:///runs/mlflow.db\n" in out
+    assert "mlflow ui --backend-store-uri sqlite:///runs/mlflow.db\n" in out
     screen = io.StringIO()
     print_answer(open_study(finished_study.study), Console(file=screen, width=200), verbose=True)
     out = screen.getvalue()
@@ -317,7 +317,7 @@ def test_a_disk_that_fills_up_meanwhile_ends_the_study_and_keeps_the_journal(sma
     said = capsys.readouterr().err
     assert status == 1
     assert "No space left on device. Its earlier records are kept." in said
-    assert said.endswith(f"kept; resume with: python -m raysel.tune --resume {study}\n")
+    assert said.endswith(f"kept; resume with: raysel tune --resume {study}\n")
     assert "Traceback" not in said
     kept = list(read_journal(study / "journal.jsonl"))
     assert kept[0]["kind"] == "study"
@@ -404,7 +404,7 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
     assert (
-        err == "stopped. 1 trial had ended and is kept; resume with: python -m raysel.tune --resume"
+        err == "stopped. 1 trial had ended and is kept; resume with: raysel tune --resume"
         f" '{study}'\n"
     )
     for _ in range(600):  # Ray's agent sees the end of its parent a little later
@@ -477,7 +477,7 @@ def test_the_builtin_study_runs_from_an_empty_directory(tmp_path):
 
 # The command that resumes
 
-TUNE = ["python", "-m", "raysel.tune"]
+TUNE = ["raysel", "tune"]
 
 
 def words(*given: str, solver: str = "smr") -> list[str]:

@@ -1,4 +1,4 @@
-"""``python -m raysel.tune`` on several modalities and labels: what it notes, what it scores by."""
+"""``raysel tune`` on several modalities and labels: what it notes, what it scores by."""
 
 from __future__ import annotations
 

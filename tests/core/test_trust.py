@@ -64,7 +64,7 @@ def test_a_truncated_or_another_hash_is_refused(tmp_path):
     for other in others:
         hash_file(model).write_text(other, encoding="utf-8")
         assert not is_trusted(model), other
-    with pytest.raises(DataError, match=r"run python -m raysel trust 'my study',"):
+    with pytest.raises(DataError, match=r"run raysel trust 'my study',"):
         check_trust(model, CONTENT, "my study")
 
 

@@ -210,7 +210,7 @@ def test_an_interrupted_study_offers_to_go_on_but_not_to_a_quiet_command(
     assert main(["few.yaml", "--output", str(study)]) == 2
     printed = capsys.readouterr()
     assert (
-        f"killed after {n_trials} of 6 trials. To resume it: python -m raysel.tune --resume {study}"
+        f"killed after {n_trials} of 6 trials. To resume it: raysel tune --resume {study}"
         in printed.out
     )
     assert f"{study} already holds a study" in printed.err

@@ -77,10 +77,7 @@ def test_ten_seconds_of_grace_are_enough(tmp_path):
         process.communicate()
     else:
         assert process.returncode == 143
-        assert (
-            f"1 trial had ended and is kept; resume with: python -m raysel.tune --resume {study}"
-            in err
-        )
+        assert f"1 trial had ended and is kept; resume with: raysel tune --resume {study}" in err
     kinds = [
         (record["kind"], record.get("status")) for record in read_journal(study / "journal.jsonl")
     ]

@@ -35,8 +35,8 @@ def repeated(described, folder, monkeypatch, capsys):
     monkeypatch.delenv("RAYSEL_DATA")
     monkeypatch.chdir(folder)
     words = shlex.split(described["command"])
-    assert words[:3] == ["python", "-m", "raysel.tune"]
-    assert tune.main([*words[3:], "--dry-run"]) == 0
+    assert words[:2] == ["raysel", "tune"]
+    assert tune.main([*words[2:], "--dry-run"]) == 0
     return capsys.readouterr().out
 
 

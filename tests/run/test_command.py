@@ -1,4 +1,4 @@
-"""``python -m raysel.tune`` of a comparison: its plan, what it says at the end, and its runs in
+"""``raysel tune`` of a comparison: its plan, what it says at the end, and its runs in
 MLflow.
 """
 
@@ -85,7 +85,7 @@ def test_the_command_says_what_was_found_and_where(finished):
             rf"{label} \({number} of 3\): test accuracy {mean:.3f} ± \d\.\d\d\d \(SD\)\n",
             finished.out,
         )
-    assert "next    python -m raysel compare compared\n" in finished.out
+    assert "next    raysel compare compared\n" in finished.out
     assert "not all runs are uploaded" not in finished.out
 
 
@@ -187,7 +187,7 @@ def test_a_failed_member_and_a_missing_mlflow_are_said_at_the_end(here, capsys):
     said = capsys.readouterr()
     assert "error: endless failed: " in said.err
     assert "not all runs are uploaded: " in said.out
-    assert "python -m raysel.tune --replay bad" in said.out
+    assert "raysel tune --replay bad" in said.out
     uri = f"sqlite:///{here}/mlflow.db"
     assert main(["--replay", "bad", "--set", f"tracking.uri={uri}"]) == 0
     client = client_of(uri)
@@ -215,4 +215,4 @@ def test_an_interrupted_command_says_how_to_resume(monkeypatch, capsys, error, s
     assert err.startswith(
         f"{start}0 of 3 members have finished, and 0 trials are kept; resume with: "
     )
-    assert err.endswith("python -m raysel.tune --resume stopped\n")
+    assert err.endswith("raysel tune --resume stopped\n")

@@ -544,16 +544,13 @@ def test_the_command_says_how_to_finish_a_study_and_that_it_was_terminated(
         run_command(["permute", str(path), "--permutations", str(N + 2), "--executor", "serial"])
         == 143
     )
-    assert (
-        f"resume with: python -m raysel permute {path} --permutations {N + 2}"
-        in capsys.readouterr().err
-    )
+    assert f"resume with: raysel permute {path} --permutations {N + 2}" in capsys.readouterr().err
     lines = (path / "journal.jsonl").read_text().splitlines(keepends=True)
     (path / "journal.jsonl").write_text(
         "".join(line for line in lines if '"kind":"end"' not in line)
     )
     assert run_command(["permute", str(path)]) == 2
-    assert f"python -m raysel.tune --resume {path}" in capsys.readouterr().err
+    assert f"raysel tune --resume {path}" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -59,6 +59,6 @@ def test_a_key_turns_mlflow_off(here, monkeypatch, capsys):
         assert main([config, "--output", config[:3], *off]) == 0
         said = capsys.readouterr().out
         assert "MLflow  off by tracking.mlflow: false; to upload later:" in said
-        assert f"python -m raysel.tune --replay {config[:3]}" in said
+        assert f"raysel tune --replay {config[:3]}" in said
         assert "not all runs" not in said
     assert not list(here.rglob("mlflow.db")) + list(here.rglob("tracking.json"))

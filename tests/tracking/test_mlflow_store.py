@@ -152,7 +152,7 @@ def test_a_store_with_runs_that_cannot_be_used_is_left_and_the_mend_named(half_m
         open_store(half_made)
     said = failure_sentence(caught.value, f"sqlite:///{half_made}")
     assert "run `mlflow db upgrade` on a copy" in said
-    assert "python -m raysel.tune --replay DIR" in said
+    assert "raysel tune --replay DIR" in said
     assert half_made.read_bytes() == before
     assert sorted(path.name for path in half_made.parent.iterdir()) == ["mlflow.db"]
 

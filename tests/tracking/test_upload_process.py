@@ -280,7 +280,7 @@ def test_a_study_that_cannot_upload_ends_with_the_same_numbers(local, monkeypatc
         out, err = capfd.readouterr()
         told = " ".join(out.split())
         assert "not all runs are uploaded: " in told
-        assert f"To upload: python -m raysel.tune --replay {tmp_path / 'study'}" in told
+        assert f"To upload: raysel tune --replay {tmp_path / 'study'}" in told
         assert f"MLflow at {place} answered 401: " in told
         assert (
             "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN"

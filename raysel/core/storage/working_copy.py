@@ -195,7 +195,7 @@ def _naming(local: Path, location: Location) -> Iterator[None]:
 
 def _what_is_missing(missing: list[str], failure: str, local: Path, location: Location) -> str:
     """Say what is not in the store, and how to copy it."""
-    command = f"python -m raysel upload {shlex.quote(str(local))} {shlex.quote(str(location))}"
+    command = f"raysel upload {shlex.quote(str(local))} {shlex.quote(str(location))}"
     return (
         f"not everything is in {location} ({failure}): {listed(missing, most=5)} missing or not up"
         f" to date. All files are in {local}; to copy them: {command}"

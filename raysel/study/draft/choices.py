@@ -195,11 +195,7 @@ def method_entries(dataset: Dataset) -> list[DraftedKey]:
             DraftedKey("solver.name", FILTERS[dataset.target.task], why),
             DraftedKey("search.method", "grid", "one configuration"),
         ]
-    entries = [
-        DraftedKey(
-            "solver.name", name, f"{draft.why}; others: python -m raysel.tune --list-solvers"
-        )
-    ]
+    entries = [DraftedKey("solver.name", name, f"{draft.why}; others: raysel tune --list-solvers")]
     if draft.params:
         entries.append(DraftedKey("solver.params", dict(draft.params), draft.of_params))
     entries.append(DraftedKey("solver.space", dict(draft.space), draft.of_space))

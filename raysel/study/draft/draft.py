@@ -235,10 +235,10 @@ def _text(data: Recognised, entries: Sequence[DraftedKey], target: Path | None) 
         f"{dataset.n_samples} samples x {dataset.n_features} features, {dataset.describe_target()}"
     )
     headline = [
-        f"Study of {data.path} ({size}), drafted by python -m raysel init.",
-        f"To check it: python -m raysel.tune {file} --dry-run",
-        f"To run it:   python -m raysel.tune {file}",
-        "All keys:    python -m raysel.tune --help-config",
+        f"Study of {data.path} ({size}), drafted by raysel init.",
+        f"To check it: raysel tune {file} --dry-run",
+        f"To run it:   raysel tune {file}",
+        "All keys:    raysel tune --help-config",
     ]
     return study_text(headline, data.doubts, entries)
 

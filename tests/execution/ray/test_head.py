@@ -128,7 +128,7 @@ from raysel.core.printing import last_words
 head_watch._GRACE = 0.1
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 head_watch.HeadWatch(sys.argv[1], lambda: "3 trials had ended and are kept", limit=0.0).start()
-with last_words(lambda: "resume with: python -m raysel.tune --resume study"):
+with last_words(lambda: "resume with: raysel tune --resume study"):
     time.sleep(60)
 """
 
@@ -145,4 +145,4 @@ def test_a_study_that_cannot_be_interrupted_ends_with_the_command_that_resumes_i
     assert error.startswith(
         f"error: the head node of the Ray cluster, {address}, does not answer since "
     )
-    assert command == "resume with: python -m raysel.tune --resume study"
+    assert command == "resume with: raysel tune --resume study"

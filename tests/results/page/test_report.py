@@ -72,7 +72,7 @@ def test_a_study_of_any_kind_writes_a_whole_report(kind, study_of):
     of_one = re.search(r"with the [0-9-]+ best of 64 features", page.text)
     assert bool(of_one) == (bool(result.recorded.n_features) and kind != "mean over N")
     assert ("a mean over several N" in page.text) == (kind == "mean over N")
-    assert ("python -m raysel stability" in page.text) == result.recorded.is_ranked
+    assert ("raysel stability" in page.text) == result.recorded.is_ranked
     assert str(result.path.parent) not in content.decode(), (
         "a mailed report names no folder of the machine"
     )
@@ -254,7 +254,7 @@ def test_a_cell_of_a_map_tells_its_score_and_its_folds(matrix):
 def test_its_answer_says_that_nothing_bounds_the_false_features_yet(matrix):
     first = answer_sentences(matrix)
     assert any("How many of them are false is not known yet" in sentence for sentence in first)
-    assert "python -m raysel stability" in Page(matrix.directory.report.read_text()).text
+    assert "raysel stability" in Page(matrix.directory.report.read_text()).text
 
 
 @pytest.mark.parametrize("kind", ["matrix", pytest.param("multilabel", marks=pytest.mark.slow)])
@@ -323,7 +323,7 @@ def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdi
 ):
     monkeypatch.chdir(matrix.path.parent)
     text = Page(render_page(make_page(matrix))).text
-    assert f"python -m raysel stability {matrix.path.name} " in text
+    assert f"raysel stability {matrix.path.name} " in text
     (again,) = re.findall(r"python (-m raysel\.tune .*?) Versions", text)
     arguments = [*shlex.split(again)[2:], "--dry-run"]
     assert tune.main(arguments) == 0
