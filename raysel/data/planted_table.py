@@ -17,7 +17,7 @@ from raysel.data.formats.files import RawData
 PLANTED, PROXY, BATCH, NOISE = "planted", "proxy", "batch", "noise"
 #: Name of the data set.
 SOURCE = "planted-genes"
-#: Column of the batches, which is text.
+#: Column of the plates, which are the batches of the samples; it is text.
 PLATE = "plate"
 #: Genes of a module, the first of which leads the others.
 _MODULE = 10
