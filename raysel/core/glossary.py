@@ -12,7 +12,10 @@ TERMS: Final = {
         "A division of an outer fold's training set, by which configuration and number of features"
         " are chosen."
     ),
-    "trial": "The fits of one configuration on the inner folds, and their mean score.",
+    "trial": (
+        "The fits of one configuration on the inner folds; their mean score is the inner score,"
+        " val_ in MLflow."
+    ),
     "winner": (
         "The configuration with the best inner score on an outer fold; it is fitted again and"
         " tested once."

@@ -34,7 +34,7 @@ _RULES = {
 #: Name of each score of the winners, and on what it is measured.
 _SCORES = {
     "training": ("training", "on the samples of the fit itself"),
-    "inner": ("best inner", "validation score by which the winner was chosen"),
+    "inner": ("best inner", "on inner folds, by which the winner was chosen"),
     "test": ("test", "on outer samples that neither fit nor choice has seen"),
 }
 #: What the checks answer that are run by commands of their own.

@@ -112,7 +112,7 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
         _column("attributes", "Dataset"),
     ]
     sections = [
-        _section("validation", "Validation score by iteration"),
+        _section("validation", "Inner score by iteration"),
         # MLflow puts metrics into the section of their prefix.
         _section("folds", score, shown=False),
         _section("models", "Model metrics"),
@@ -279,7 +279,7 @@ def experiment_note(
         " test samples. The run `final` is the winner on all samples: the model."
     )
     order = (
-        f"**What to sort by.** `{val}`, the validation score of a configuration: the mean over the"
+        f"**What to sort by.** `{val}`, the inner score of a configuration: the mean over the"
         " outer folds of its score on their inner folds. The top row is not always the model:"
         " each fold chooses its winner on its own inner folds. Of ties, fewer features and simpler"
         f" configurations win. The best `{val}` is no estimate for new samples: it is the best of"

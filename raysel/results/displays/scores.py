@@ -104,7 +104,7 @@ class ScoreCurve(StudyDisplay):
         shown = (
             f"{texts.capitalized(self.metric)} of the outer folds' winners with their N best"
             f" features, mean and SD over {folds}. Neither fit nor choice has seen the test"
-            " samples; the inner ones are those of validation."
+            " samples."
         )
         if not self.chosen:
             return f"{shown} Mean over all these N: test {self.metric} {score} (SD)."
@@ -124,7 +124,7 @@ class ScoreCurve(StudyDisplay):
         x = np.array(self.n_features, dtype=float)
         drawing.scale_numbers(ax, self.n_features)
         self._draw_band(ax, "test", "test ± SD over outer folds")
-        self._draw_band(ax, "inner", "inner validation ± SD")
+        self._draw_band(ax, "inner", "inner ± SD over outer folds")
         if self.chosen:
             circle: Any = {"markersize": 10, "markerfacecolor": "none", "markeredgecolor": "0"}
             circle |= {"markeredgewidth": 1.1, "linestyle": "", "label": "a fold at its chosen N"}
@@ -213,7 +213,7 @@ class ScoreRows(StudyDisplay):
         """Show the scores of a study, unless it has several numbers of features."""
         if len(facts.curve["n_features"]) > 1:
             return None
-        rows = {"test (unseen samples)": facts.test, "inner validation": facts.inner}
+        rows = {"test (unseen samples)": facts.test, "inner": facts.inner}
         rows |= {f"test, {name}": scores for name, scores in facts.by_task.items()}
         for name, reference in facts.references.items():
             rows[texts.reference_name(facts, name)] = reference.values

@@ -1,4 +1,4 @@
-"""Figure of the validation score over the hyperparameters that were searched over."""
+"""Figure of the inner score over the hyperparameters that were searched over."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FULL = 0.6  # least share of the cells of a grid that configurations fill
 
 @dataclass(frozen=True)
 class TriedConfiguration:
-    """A configuration with its mean validation score; None if it failed."""
+    """A configuration with its mean inner score; None if it failed."""
 
     params: Mapping[str, Any]
     score: float | None
@@ -48,7 +48,7 @@ class TriedConfiguration:
 
 @dataclass(frozen=True, eq=False)
 class SearchSurface(StudyDisplay):
-    """Validation score over one or two hyperparameters, the best over all others.
+    """Inner score over one or two hyperparameters, the best over all others.
 
     Two parameters of a grid are drawn as a heat map, two of other searches as points, and one as a
     line.
@@ -82,7 +82,7 @@ class SearchSurface(StudyDisplay):
     @property
     def what(self) -> str:  # type: ignore[override]
         shown = " and ".join(short(name.rpartition("__")[2], 20) for name in self.shown)
-        return f"validation {self.metric} over {shown}"
+        return f"inner {self.metric} over {shown}"
 
     @cached_property
     def shown(self) -> list[str]:
@@ -105,9 +105,9 @@ class SearchSurface(StudyDisplay):
             over = "mean over the inner folds, one line a fold"
         n_scored = sum(one.score is not None for one in self.tried)
         return (
-            f"Validation {self.metric} of {n_scored} of {len(self.tried)} configurations by"
+            f"Inner {self.metric} of {n_scored} of {len(self.tried)} configurations by"
             f" {' and '.join(short(name, 40) for name in self.shown)}{best}: {over}, for display"
-            " only. Each outer fold chooses its winner by its own inner folds. The best validation"
+            " only. Each outer fold chooses its winner by its own inner folds. The best inner"
             " score is no estimate for new samples: it is the best of many, and of smaller training"
             " sets."
         )
@@ -152,7 +152,7 @@ class SearchSurface(StudyDisplay):
 
     @property
     def scores(self) -> FloatArray:
-        """Validation scores, NaN where a configuration failed; shape (n_configurations,)."""
+        """Inner scores, NaN where a configuration failed; shape (n_configurations,)."""
         return np.array([one.score for one in self.tried], dtype=float)
 
     def _draw_points(self, ax: Axes) -> None:
@@ -176,7 +176,7 @@ class SearchSurface(StudyDisplay):
             ax.scatter(x[failed], y[failed], marker="x", color="0.45", s=30, label="failed")
         self._mark_winners(ax, x, y)
         colours = ScalarMappable(norm, colormaps["viridis"])
-        drawing.add_colour_bar(ax, colours, f"validation {self.metric}")
+        drawing.add_colour_bar(ax, colours, f"inner {self.metric}")
         drawing.clean_axes(ax)
         drawing.add_legend(ax, scatterpoints=1)
 
@@ -198,7 +198,7 @@ class SearchSurface(StudyDisplay):
             label = ""  # the legend has it once
         self._mark_winners(ax, x, scores)
         drawing.clean_axes(ax, "y")
-        ax.set_ylabel(f"validation {self.metric}", parse_math=False)
+        ax.set_ylabel(f"inner {self.metric}", parse_math=False)
         drawing.add_legend(ax)
 
     def _mark_winners(self, ax: Axes, x: FloatArray, y: FloatArray) -> None:
@@ -242,7 +242,7 @@ class SearchSurface(StudyDisplay):
         shown = np.ma.masked_invalid(best)
         look: Any = {"cmap": "viridis", "aspect": "auto", "interpolation": "nearest"}
         image = ax.imshow(shown, origin="lower", **look)
-        drawing.add_colour_bar(ax, image, f"validation {self.metric}")
+        drawing.add_colour_bar(ax, image, f"inner {self.metric}")
         dark = best < shown.min() + 0.6 * np.ptp(shown)
         won = {place: sum(one.n_winners for one in group) for place, group in cells.items()}
         if len(columns) <= 12 and len(rows) <= 14:

@@ -126,7 +126,7 @@ def optimism(result: StudyResult) -> Section:
     )
     heads = ["score", "mean", "measured"]
     table = Table(caption, heads, rows, text_columns=(0, 2), strong=(len(rows) - 1,))
-    return Section("optimism", "Training, validation and test score", [table])
+    return Section("optimism", "Training, inner and test score", [table])
 
 
 def confusion(result: StudyResult) -> Section | None:

@@ -78,7 +78,7 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     nested += description.format_blocks(cv)
     if result.recorded.has_final:
         nested += "; a final model is fitted on all samples"
-    yield "Validation", nested
+    yield "Folds", nested
     course = [search["method"]]
     if search.get("early_stopping"):
         course.append(f"early stopping by {search['early_stopping']}")
@@ -155,7 +155,7 @@ def _describe_end(refit: RefitRecord) -> str:
 
 
 def _best_table(result: StudyResult) -> Table:
-    """Return the configurations with the best validation scores, and all to download."""
+    """Return the configurations with the best inner scores, and all to download."""
     table, names = result.trials(), {record.id: record.name for record in result.records}
     # Configurations of a path have no time of their own.
     unshown = {"error", "seconds"} if result.stored.paths else {"error"}
@@ -168,7 +168,7 @@ def _best_table(result: StudyResult) -> Table:
         columns["outer fold"] = [str(fold) for fold in best["outer_fold"]]
     columns["status"] = list(best["status"])
     for head, column, form in (
-        (f"validation {texts.spaced(result.metric)}", f"val_{result.metric}", ".3f"),
+        (f"inner {texts.spaced(result.metric)}", f"val_{result.metric}", ".3f"),
         ("objective", "objective", ".4g"),
         ("inner fits converged", "converged", ".0%"),
     ):
@@ -177,7 +177,7 @@ def _best_table(result: StudyResult) -> Table:
     if not result.stored.paths:
         columns["time"] = [duration(max(seconds, 0.0)) for seconds in best["seconds"]]
     return Table(
-        caption=f"The {len(best)} best of {len(table)} trials by mean validation score.",
+        caption=f"The {len(best)} best of {len(table)} trials by inner score.",
         columns=list(columns),
         rows=list(zip(*columns.values(), strict=True)),
         text_columns=range(3 if adaptive else 2),

@@ -107,7 +107,7 @@ def remarks(result: StudyResult) -> Section:
     """Return the section on the limitations of the result."""
     sentences = [short(remark, _LONGEST_REMARK) for remark in result.remarks()]
     found: Block = contents.Remarks(sentences) if sentences else Text([_NO_REMARK])
-    return Section("limitations", "Limitations", [found])
+    return Section("remarks", "Remarks", [found])
 
 
 def cite(result: StudyResult) -> Section:

@@ -209,7 +209,7 @@ def test_a_store_that_dies_costs_no_finished_work(s3, tmp_path, monkeypatch, cap
     (told,) = said
     assert f"{uri} cannot be written: the store does not answer" in told
     assert open_study(path).status == "finished"
-    command = str(caught.value).partition("python -m raysel ")[2]
+    command = str(caught.value).partition("to copy them: raysel ")[2]
     assert run_command(shlex.split(command)) == 0
     assert "copied to s3://bucket/studies/two" in capsys.readouterr().out
     assert open_study(uri).status == "finished"

@@ -275,7 +275,7 @@ def test_what_a_store_that_failed_lacks_is_named_with_the_command_that_copies_it
         (path / "journal.jsonl").write_text("{}\n")
         there.rename(tmp_path / "away")
         there.write_text("no folder")
-    command = str(caught.value).partition("python -m raysel ")[2].split()
+    command = str(caught.value).partition("to copy them: raysel ")[2].split()
     there.unlink()
     assert run_command(command) == 0
     assert capsys.readouterr().out == f"1 file copied to {there.as_uri()}\n"

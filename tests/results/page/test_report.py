@@ -33,9 +33,9 @@ TITLES = {
     "Which features",
     "What was tried",
     "Convergence",
-    "Training, validation and test score",
+    "Training, inner and test score",
     "Could it be chance?",
-    "Limitations",
+    "Remarks",
     "How to cite and run it again",
 }
 HOSTILE = (
@@ -324,8 +324,8 @@ def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdi
     monkeypatch.chdir(matrix.path.parent)
     text = Page(render_page(make_page(matrix))).text
     assert f"raysel stability {matrix.path.name} " in text
-    (again,) = re.findall(r"python (-m raysel\.tune .*?) Versions", text)
-    arguments = [*shlex.split(again)[2:], "--dry-run"]
+    (again,) = re.findall(r"raysel (tune .*?) Versions", text)
+    arguments = [*shlex.split(again)[1:], "--dry-run"]
     assert tune.main(arguments) == 0
     cite = text.rpartition("How to cite and run it again")[2]
     for sentence in (
