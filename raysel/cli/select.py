@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from raysel.cli.summary import print_features, print_table, write_for_programs
@@ -147,11 +148,14 @@ def _names(ranking: FeatureRanking | None) -> list[str]:
 
 def _export(arguments: Namespace, result: StudyResult, by: str) -> list[Path]:
     formats = arguments.format or ("csv", "parquet")
+    export = partial(
+        export_result, result, top=arguments.top, by=by, formats=formats, pictures=["png"]
+    )
     if arguments.output:
-        return export_result(result, arguments.output, arguments.top, by=by, formats=formats)
+        return export(arguments.output)
     folder = result.path / _folder_name(result, arguments.top, by)
     try:
-        return export_result(result, folder, arguments.top, by=by, formats=formats, replace=False)
+        return export(folder, replace=False)
     except StudyError as error:
         raise StudyError(
             f"{error} With --output DIR you choose the folder, and files in it are replaced."

@@ -679,13 +679,13 @@ class StudyConfig(_Section):
     gs://BUCKET/KEY or file:///PATH, with options as for dataset.path: the study runs in a temporary
     folder below $TMPDIR, whose changed files are copied to the URI every 5 s or after 10 times what
     the last copy took, and all of them at the end."""
-    pictures: tuple[str, ...] = ("png",)
-    """Formats, of png, svg and pdf, of the pictures written at the end of a study with a final
-    model, beside those of report.html; [] for neither pictures nor report.html."""
+    pictures: tuple[str, ...] | None = None
+    """Formats, of png, svg and pdf, of files of the figures, written at the end of a study with a
+    final model; by default they are in report.html alone. [] for no report.html either."""
 
     @model_validator(mode="after")
     def _known_formats(self) -> StudyConfig:
-        for kind in self.pictures:
+        for kind in self.pictures or ():
             if kind not in ("png", "svg", "pdf"):
                 raise ValueError(
                     f"`pictures` names {kind}: give some of png, svg and pdf, or [] for none"
@@ -713,8 +713,6 @@ class StudyConfig(_Section):
         for section, key in _LEFT_OUT:
             if described[section][key] == _DEFAULTS[section][key]:
                 del described[section][key]
-        if self.pictures == type(self).model_fields["pictures"].default:
-            del described["pictures"]
         for samples in (described["dataset"], *described["dataset"].get("tasks", ())):
             for key in (
                 "drop",

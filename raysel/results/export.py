@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from raysel.config.schema import StudyConfig
 from raysel.config.searches import LISTED, PATH
 from raysel.core.errors import StudyError
 from raysel.core.printing import markdown_text
@@ -36,15 +35,25 @@ def export_result(
     by: str = FINAL,
     formats: Sequence[str] = ("csv", "parquet"),
     replace: bool = True,
+    pictures: Sequence[str] = (),
 ) -> list[Path]:
-    """Write the result of a study into a folder."""
+    """Write the result of a study into a folder.
+
+    ``pictures`` are the formats of the figures' files where the configuration names none.
+    """
     folder = Path(folder)
     check_formats(formats)
     described, ranking = manifest(result, top, by), None
     if by != FINAL or result.recorded.is_ranked:
         ranking = result.ranking(top, by)
     write = partial(
-        _write_files, result, by=by, ranking=ranking, formats=formats, described=described
+        _write_files,
+        result,
+        by=by,
+        ranking=ranking,
+        formats=formats,
+        described=described,
+        pictures=result.config.get("pictures", pictures),
     )
     try:
         if replace:
@@ -65,6 +74,7 @@ def _write_files(
     ranking: FeatureRanking | None,
     formats: Sequence[str],
     described: Mapping[str, Any],
+    pictures: Sequence[str],
     all_pictures: bool,
 ) -> list[Path]:
     recorded = result.recorded
@@ -73,13 +83,11 @@ def _write_files(
         written += write_ranking(ranking, folder, formats)
         if recorded.layout.affine is not None:
             written += write_maps(ranking, recorded.layout, folder)
-    if recorded.has_final or ranking is not None:
-        # Loads matplotlib.
-        from raysel.results.displays.registry import write_displays  # noqa: PLC0415
+    if pictures and (recorded.has_final or ranking is not None):
+        from raysel.results.displays.registry import write_displays  # noqa: PLC0415 - loads matplotlib
 
-        kinds = recorded.config.get("pictures", StudyConfig.model_fields["pictures"].default)
         written += write_displays(
-            result.facts, folder, ranking, kinds, only_ranking=not all_pictures
+            result.facts, folder, ranking, pictures, only_ranking=not all_pictures
         )
     model, copied = recorded.directory.fold_model(by), folder / "model.skops"
     if model.exists() and copied.resolve() == model.resolve():

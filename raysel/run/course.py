@@ -359,7 +359,7 @@ class _StudyCourse:
             Preview.of(data).write(self.directory.preview)
             from raysel.results.page.report import write_final_report  # noqa: PLC0415 - loads matplotlib
 
-            if config.pictures:
+            if config.pictures != ():
                 from raysel.results.displays.preview_data import (  # noqa: PLC0415 - loads matplotlib
                     preview_orders,
                     preview_parts,

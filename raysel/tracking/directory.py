@@ -28,7 +28,7 @@ RESULTS = "comparison"
 #: What a directory has besides: stability selection and permutation test.
 _LATER = ("stability", "permutation")
 #: Names of the files of an exported result.
-EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "manifest.json")
+EXPORTED = ("ranking.csv", "ranking.parquet", "manifest.json")
 #: Version of the format of a comparison's list of members.
 SCHEMA = 1
 #: Most letters of a label; the configuration allows fewer.

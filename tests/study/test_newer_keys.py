@@ -219,7 +219,7 @@ def test_mlflow_has_the_metrics_of_the_winners_and_no_final_run(done):
     assert study.data.params["cv.final"] == "False"
     artifacts = {artifact.path for artifact in client.list_artifacts(study.info.run_id)}
     assert "manifest.json" in artifacts
-    assert "ranking.png" not in artifacts
+    assert "ranking.csv" not in artifacts
 
 
 def test_some_modalities_are_those_of_a_file_that_holds_only_them(tmp_path):

@@ -98,7 +98,6 @@ def result(path: Path) -> dict:
         "ranking": study.ranking().to_frame().to_dict(),
         "traces": pd.read_parquet(study.directory.traces).to_csv(),
         "ranking.csv": (study.directory.ranking / "ranking.csv").read_bytes(),
-        "ranking.png": (study.directory.ranking / "ranking.png").read_bytes(),
         "plan": study.directory.plan.read_bytes(),
     }
 

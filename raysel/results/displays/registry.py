@@ -75,8 +75,6 @@ def write_displays(
     only_ranking: bool,
 ) -> list[Path]:
     """Write the exported figures of a study, or that of a ranking only, as files of each kind."""
-    if not kinds:
-        return []
     shown_kinds = [display for display in DISPLAYS if display.exported]
     if only_ranking:
         shown_kinds = [RankingFigure]
