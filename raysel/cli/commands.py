@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -47,6 +47,8 @@ class Command:
     #: Whether an error while it computes ends it with status 1; status 2 means that it cannot do
     #: what is asked.
     computes: bool = False
+    #: What is printed before the libraries are imported, which takes seconds.
+    first_line: Callable[[Namespace], str] | None = None
 
     def fill(self, parser: ArgumentParser) -> None:
         """Give a parser the description and the options of the command."""
@@ -366,6 +368,14 @@ def _add_resampling(parser: ArgumentParser) -> None:
     _add_quiet(parser)
 
 
+def _loading(arguments: Namespace) -> str:
+    """Say that a study is loaded; nothing where none runs."""
+    described = (arguments.list, arguments.help_config, arguments.list_solvers, arguments.replay)
+    if arguments.quiet or arguments.dry_run or any(one is not None for one in described):
+        return ""
+    return f"{arguments.config or arguments.resume or BUILTIN}: loading libraries and data"
+
+
 COMMANDS = {
     "tune": Command(
         "run a study, or several that are compared",
@@ -374,6 +384,7 @@ COMMANDS = {
         "Run a study: a nested search over solver configurations, tracked and ranked; or several"
         " studies that are compared.",
         computes=True,
+        first_line=_loading,
     ),
     "init": Command(
         "look at a data file and write a commented study that fits it",

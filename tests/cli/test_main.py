@@ -124,6 +124,31 @@ print({HEAVY} & set(sys.modules))
     assert (done.stdout.strip(), done.returncode) == ("set()", 0)
 
 
+def test_a_study_says_that_it_is_loaded_before_it_loads_anything_heavy():
+    script = f"""
+import io
+import sys
+from contextlib import redirect_stdout
+from raysel.tune import main
+
+loaded = []
+
+class Stream(io.StringIO):
+    def write(self, text):
+        loaded.append({HEAVY - {"rich"}} & set(sys.modules))
+        return super().write(text)
+
+with redirect_stdout(Stream()) as said:
+    main(["missing.yaml"])
+print(said.getvalue().strip(), loaded[0])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "missing.yaml: loading libraries and data set()\n"
+    assert "no configuration at missing.yaml" in done.stderr
+
+
 @pytest.mark.parametrize("words", [["raysel"], ["-m", "raysel", "init"]])
 @pytest.mark.parametrize("imported", ["argparse", "raysel.cli.commands", "raysel.core.printing"])
 def test_ctrl_c_during_the_imports_of_a_command_prints_one_word(words, imported, tmp_path):

@@ -71,7 +71,10 @@ def refusal(capsys, *arguments: str) -> str:
 def test_a_study_says_what_it_found_and_where(finished_study):
     assert (finished_study.status, finished_study.err) == (0, "")
     out = finished_study.out
-    assert out.startswith("few: 6 configurations x 6 inner fits on few (80 x 64) -> study\n")
+    assert out.startswith(
+        "few.yaml: loading libraries and data\n"
+        "few: 6 configurations x 6 inner fits on few (80 x 64) -> study\n"
+    )
     manifest = json.loads((finished_study.study / "ranking" / "manifest.json").read_text())
     scores, winners = manifest["scores"], manifest["winners"]
     interval, numbers = (

@@ -73,7 +73,7 @@ def test_a_dry_run_names_methods_that_are_reconstructed_or_see_test_samples(
 
 def test_the_command_says_what_was_found_and_where(finished):
     assert (finished.status, finished.err) == (0, "")
-    assert finished.out.startswith("few: 3 members on few (80 x 64) -> compared\n")
+    assert "data\nfew: 3 members on few (80 x 64) -> compared\n" in finished.out
     for number, (label, folder) in enumerate(
         zip(("SMR, small", "SVM", "z"), FOLDERS, strict=True), start=1
     ):
