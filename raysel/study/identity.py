@@ -224,12 +224,20 @@ def _own_module(name: str) -> tuple[tuple[str, ...], str]:
 def imported_names(tree: ast.Module) -> set[str]:
     """Names that a module may import as modules, without those of relative imports."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
     return names
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all statements in it, several times faster than `ast.walk`."""
+    yield node
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for child in getattr(node, name, ()):
+            yield from _statements(child)
 
 
 def _package() -> Path:
