@@ -103,10 +103,9 @@ class Confusion(StudyDisplay):
         if n <= _MOST_WRITTEN:
             texts = {place: f"{count}" for place, count in np.ndenumerate(counts) if count}
             drawing.write_cells(ax, texts, shares > 0.55, float(np.clip(cell / 2.9, 4.5, 9)))
-            ax.set_xticks(np.arange(n + 1) - 0.5, minor=True)
-            ax.set_yticks(np.arange(n + 1) - 0.5, minor=True)
-            ax.grid(which="minor", color="0.88", linewidth=0.4)
-            ax.tick_params(which="minor", length=0)
+            edges = np.arange(n + 1) - 0.5
+            for draw_lines in (ax.vlines, ax.hlines):  # a tick for each takes ten times as long
+                draw_lines(edges, -0.5, n - 0.5, color="0.88", linewidth=0.4)
         ax.set_xlabel("predicted class")
         ax.set_ylabel("true class")
 
