@@ -28,8 +28,8 @@ HERE = Path(__file__).parent
 FILES = {path.stem: path for path in sorted(HERE.glob("*.md"))}
 FILES["README"] = HERE.parents[1] / "README.md"
 PAGES = tuple(FILES)
-#: The page about Ray, and the one about MLflow: tests compute and upload the others without.
-ON_RAY, TRACKED = "cluster", "mlflow"
+#: The page about MLflow: tests upload nothing of the others.
+TRACKED = "mlflow"
 _BLOCK = re.compile(r"^```(\w+)( cluster)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# ([\w-]+\.(?:py|yaml))\b")
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([^)/]+)\)")  # beside the page, not in another folder
@@ -76,24 +76,20 @@ def _run(page: str, kind: str, text: str, names: dict[str, Any]) -> str:
         elif kind == "sh":
             for line in text.splitlines():
                 program, *words = shlex.split(line, comments=True)
-                if program != "raysel" or raysel([*words, *_settings(page, words)]):
+                if program != "raysel" or raysel([*words, *_settings(words)]):
                     raise AssertionError(f"{page}.md: {line} fails.\n{out.getvalue()}")
         else:
             raise AssertionError(f"{page}.md: a block of {kind} is neither run nor saved.")
     return out.getvalue()
 
 
-def _settings(page: str, words: list[str]) -> list[str]:
+def _settings(words: list[str]) -> list[str]:
     """Return what makes a study short: the pages draw what they show, so that no other picture
-    is needed.
+    is needed, and Ray, which takes seconds to start, gives the same numbers.
     """
     if words[0] != "tune" or "--resume" in words:
         return []
-    return [
-        "--set",
-        "pictures=[]",
-        *([] if page == ON_RAY else ["--set", "search.executor=serial"]),
-    ]
+    return ["--set", "pictures=[]", "--set", "search.executor=serial"]
 
 
 def _compare(page: str, text: str, printed: str) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from experiments.guide.run import HERE, ON_RAY, PAGES, TRACKED, pictures, run_page
+from experiments.guide.run import HERE, PAGES, TRACKED, pictures, run_page
 
 ROOT = Path(__file__).parents[2]
-#: Runs a page in a process of its own, on Ray with one worker, with uploads that are forked and
-#: without a report, because each takes seconds.
+#: Runs a page in a process of its own, with uploads that are forked and without a report, because
+#: each takes seconds.
 RUN = """
 import os, pathlib, sys
 sys.path.append(os.path.abspath("tests"))
@@ -26,7 +26,6 @@ from raysel.results.page import report
 from raysel.tracking import upload_process
 upload_process.subprocess = forking
 report.write_final_report = lambda _: None
-os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 run_page(sys.argv[1], pathlib.Path(sys.argv[2]))
 """
 
@@ -38,7 +37,7 @@ def test_a_page_runs_as_written(page, tmp_path, monkeypatch, request):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     if page == "volumes":
         pytest.importorskip("nibabel")
-    if page in (ON_RAY, TRACKED):
+    if page == TRACKED:
         # MLflow keeps one connection an address in a process, and this page's address is relative
         # to its folder.
         subprocess.run([sys.executable, "-c", RUN, page, str(tmp_path)], cwd=ROOT, check=True)
