@@ -69,6 +69,16 @@ def repeats(case):
     return alike & {"masked volumes, 3 classes", "modalities, 3 classes"}
 
 
+#: One method of each set of base classes.
+OF_EACH_KIND = set({frozenset(bases(case)): case.solver_name for case in CASES}.values())
+
+
+def is_answered_by_others(check):
+    """Whether a check tries folds and scores, which are the same for all, with permuted labels."""
+    method, _, label = check.name.partition(": ")
+    return label == "study_of_permuted_labels_finds_nothing" and method not in OF_EACH_KIND
+
+
 CHECKS = {case.solver_name: list(estimator_checks(case)) for case in CASES}
 
 
@@ -85,7 +95,9 @@ def test_conformance_of_every_method(name):
     """
     failed, left_out = [], tuple(f"[{samples}]" for samples in repeats(BY_NAME[name]))
     for check in CHECKS[name]:
-        if not is_quick(check) and not check.name.endswith(left_out):
+        if check.name.endswith(left_out) or is_answered_by_others(check):
+            continue
+        if not is_quick(check):
             try:
                 check()
             except (SkipTest, pytest.skip.Exception):  # what the method does not take
@@ -102,7 +114,7 @@ def test_a_worker_of_ray_gives_the_numbers_of_this_process(tmp_path):
     of its own.
     """
     studies, there = {}, {}
-    for name in {frozenset(bases(case)): case.solver_name for case in CASES}.values():
+    for name in sorted(OF_EACH_KIND):
         folder = tmp_path / name
         folder.mkdir()
         samples = method_suite._samples(BY_NAME[name])
