@@ -32,6 +32,8 @@ from raysel.tracking.records import record_from_line
 #: Makes the executor of a study; not entered.
 MakeExecutor: TypeAlias = Callable[[Study], Executor]
 
+#: Trials of a study that asks nothing of several at once: each worker process imports for seconds.
+ONE_AT_A_TIME = {"max_concurrent": 1}
 _SMR = {
     "name": "smr",
     "params": {"max_iter": 4},
@@ -191,7 +193,7 @@ def _failures_are_recorded(make: MakeExecutor) -> None:
     serial executor.
     """
     with tempfile.TemporaryDirectory() as folder:
-        study = _study(Path(folder), STUDIES["failing"])
+        study = _study(Path(folder), STUDIES["failing"], **ONE_AT_A_TIME)
         actual = run_by(make(study), study, Path(folder, "run"))
     require_same_study(actual, _reference(STUDIES["failing"])[0])
     by_zeta = {record["params"]["zeta"]: record for record in actual.trials.values()}
@@ -220,7 +222,7 @@ def _a_time_budget_ends_the_search(make: MakeExecutor) -> None:
             ended = executor.run_trials(plan, log)
         require(ended, "run_trials does not say that the time budget ended the search.")
         require(plan.n_left > 0, "all trials were made in a microsecond.")
-        unlimited = _study(Path(folder), STUDIES["grid"])
+        unlimited = _study(Path(folder), STUDIES["grid"], **ONE_AT_A_TIME)
         rest = run_by(make(unlimited), unlimited, Path(folder, "rest"), plan.records)
         require_same_study(rest, _reference(STUDIES["grid"])[0], journals=False)
 
@@ -288,5 +290,6 @@ def _an_interrupt_leaves_whole_trials(make: MakeExecutor) -> None:
             record for record in map(record_from_line, lines) if isinstance(record, TrialRecord)
         ]
         require(len(kept) == len(lines), "the journal holds more than trials.")
-        rest = run_by(make(study), study, Path(folder, "rest"), kept)
+        later = _study(Path(folder), STUDIES["grid"], **ONE_AT_A_TIME)
+        rest = run_by(make(later), later, Path(folder, "rest"), kept)
         require_same_study(rest, expected, journals=False)

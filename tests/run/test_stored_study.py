@@ -206,7 +206,7 @@ def test_workers_of_ray_read_the_file_to_the_same_numbers(folder):
     content = pq.read_table(folder / "few.parquet")
     with pa.ipc.new_file(folder / "few.arrow", content.schema) as writer:
         writer.write_table(content, max_chunksize=37)
-    study = study_of(folder / "few.arrow", search={})
+    study = study_of(folder / "few.arrow", search={"max_concurrent": 1})
     assert len(list(study.dataset.X.row_blocks())) == 10
     (mine, refits, _), (theirs, own_refits, _) = (
         run_on_ray(study, folder / "ray"),
