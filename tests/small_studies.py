@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from rich.console import Console
 from sklearn.datasets import load_digits
 
 from raysel.cli.main import main
+from raysel.cli.summary import print_answer
 from raysel.config import config_from_dict
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
@@ -32,6 +34,8 @@ from raysel.tracking.log import Progress
 __all__ = ["Refit", "compute", "quiet_log", "timeless"]  # the rest is defined here
 
 CLASSES, EACH = 4, 20
+#: Lines of a screen of 24 for what a study has found; report, next command and MLflow take five.
+SCREEN_LINES = 19
 
 #: The second configuration, which the seed of `raw_config` tries first, is null at once; the others
 #: no machine brings to their end: the gap that ``tol`` asks to be 0 is a bound that allows for
@@ -75,6 +79,21 @@ def streams_of(*words: str) -> tuple[int, str, str]:
         except SystemExit as error:  # of argparse
             status = int(error.code or 0)
     return status, out.getvalue(), err.getvalue()
+
+
+def shown(result: StudyResult, terminal: bool, verbose: bool = True, **settings: Any) -> list[str]:
+    """The lines in which a command ends that tell what a study has found."""
+    screen = io.StringIO()
+    console = Console(
+        file=screen,
+        width=80,
+        force_terminal=terminal,
+        color_system=None,
+        soft_wrap=True,
+        highlight=False,
+    )
+    print_answer(result, console, verbose=verbose, **settings)
+    return screen.getvalue().splitlines()
 
 
 def upload_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

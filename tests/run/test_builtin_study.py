@@ -1,8 +1,9 @@
-"""The built-in study finds what was planted, and says so."""
+"""The built-in study finds what was planted, and says so on one screen."""
 
 from __future__ import annotations
 
 import pytest
+from small_studies import SCREEN_LINES, shown
 
 from raysel import run_study
 from raysel.cli.commands import BUILTIN
@@ -24,3 +25,7 @@ def test_the_builtin_study_finds_planted_genes_and_none_of_the_batch(tmp_path):
     assert study.references[CONFOUNDS].mean < study.test_mean
     text = " ".join(answer_sentences(study))
     assert f"{found.best[PLANTED]} of 10 planted genes are found" in text
+    for noted in (True, False):
+        lines = shown(study, terminal=True, verbose=False, noted=noted)
+        assert max(map(len, lines)) <= 80
+        assert len(lines) <= SCREEN_LINES
