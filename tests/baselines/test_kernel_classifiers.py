@@ -108,6 +108,7 @@ def test_a_training_set_that_is_too_large_is_refused_with_its_size(name):
     model.check_training(np.zeros(6000))
 
 
+@pytest.mark.usefixtures("without_report")
 def test_a_study_records_the_kernel_weights_of_its_winners(tmp_path):
     X, y, modalities = draw(n=60)
     save_dataset(Dataset(X, y, Modalities(modalities), "few"), tmp_path / "few.arrow")
