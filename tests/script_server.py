@@ -26,6 +26,7 @@ from small_studies import upload_nothing
 import raysel.results.export
 import raysel.run.api  # noqa: F401
 from raysel.results.page import report
+from raysel.run import members
 from raysel.tracking import upload_process
 
 SECONDS = 600
@@ -40,6 +41,7 @@ def run(commands: Sequence[Sequence[str]], folder: str, log: str, *, on_ray: boo
     """
     changed = pytest.MonkeyPatch()
     changed.setattr(report, "write_final_report", lambda _: None)
+    changed.setattr(members, "write_comparison_report", lambda _: None)
     for place in (folder, *(str(Path(script).parent) for script, *_ in commands)):
         changed.setenv("PYTHONPATH", place, prepend=os.pathsep)
     if on_ray:

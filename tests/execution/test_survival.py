@@ -1,6 +1,4 @@
-"""Real signals and full disks: the short forms of experiments/claims/survival, and a study whose
-process is stopped.
-"""
+"""Real signals and full disks; studies that are killed are those of experiments/claims/survival."""
 
 from __future__ import annotations
 
@@ -21,7 +19,6 @@ from raysel.tracking.journal import read_journal
 from raysel.tracking.journal_upload import tracking_status
 from raysel.tune import main
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments" / "claims" / "survival"
 TUNE = (sys.executable, "-m", "raysel.tune")
 
 pytestmark = pytest.mark.slow
@@ -30,25 +27,6 @@ pytestmark = pytest.mark.slow
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-
-
-def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
-    """Its runs in MLflow are there once too in the short form of kill_comparison.py."""
-    write_digits(tmp_path / "few.npz")
-    changes = {"pictures": ["png"], "tracking": {"mlflow": False}}
-    write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 60, "tol": 0.0}, **changes)
-    done = run(
-        tmp_path,
-        sys.executable,
-        str(EXPERIMENTS / "kill_driver.py"),
-        *("--kills", "1", "--seed", "5"),
-        "few.yaml",
-    )
-    assert done.returncode == 0, done.stderr
-    assert (
-        "1 kills: the same trials, refits, scores, ranking and picture to the last bit"
-        in done.stdout
     )
 
 

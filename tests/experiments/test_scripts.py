@@ -69,6 +69,10 @@ ARGUMENTS = {
     "claims/smr-start/run.py": "0 2",
     "claims/stability-noise/run.py": "--draws 2",
     "claims/survival/fuzz_inputs.py": "--minutes 0.02",
+    "claims/survival/kill_driver.py": (
+        "--kills 1 --seed 5 few.yaml --set pictures=[png] "
+        "--set solver.params.max_iter=60 --set solver.params.tol=0.0"
+    ),
     # The seed kills at once, before the little work is done.
     "claims/survival/kill_comparison.py": f"--kills 1 --seed 31 compare.yaml {TINY}",
 }
@@ -118,7 +122,13 @@ SHORTER = {
         "for what, draw in DRAWS.items()": "for what, draw in list(DRAWS.items())[-1:]",
     },
     "claims/consensus/even_folds.py": {"N_REPEATS = 200": "N_REPEATS = 4"},
-    "claims/corrected-interval/run.py": {"N_SETS, N_NEW = 100, 10": "N_SETS, N_NEW = 2, 2"},
+    # One population of each plan and set of metrics.
+    "claims/corrected-interval/run.py": {
+        "N_SETS, N_NEW = 100, 10": "N_SETS, N_NEW = 2, 2",
+        "for case in cases()": (
+            "for case in {(c.plan, *c.population.metrics): c for c in cases()}.values()"
+        ),
+    },
     "claims/dependent-samples/run.py": {
         "TOP, PERMUTATIONS = 240, 20, 5, 19": "TOP, PERMUTATIONS = 240, 20, 5, 1",
         "10 * draws": "draws",
@@ -137,6 +147,9 @@ SHORTER = {
     "claims/leak-guards/run.py": {
         '("iris", "wine", "breast_cancer", "digits")': '("iris", "wine")',
         "(80, 300)": "(80,)",
+        "n_features=500": "n_features=50",
+        "size=(200, 500)": "size=(200, 50)",
+        "(0.02, 0.2, 0.5, 1.0)": "(0.2,)",
         '"*.npz"': '"ORL.npz"',
     },
     "benchmarks/mtda-speed/run.py": {
@@ -216,6 +229,7 @@ SHORTER = {
     },
     "benchmarks/search-overhead/worker_memory.py": {
         '"name": "memory",': '"name": "memory", "pictures": [],',
+        "(16, arguments.samples)": "(arguments.samples,)",
         "(128, 100), 4, 2\n": "(16, 10), 4, 1\n",
     },
     "claims/smml-planted/planted.py": {
@@ -265,7 +279,6 @@ ELSEWHERE = {
         "guide/run.py",
         "run.py",
         "submit.py",
-        "claims/survival/kill_driver.py",
     ),
     "claims/tensors/run.py",
     *(
