@@ -10,6 +10,7 @@ import os
 import runpy
 import signal
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -21,8 +22,9 @@ import scipy.stats  # noqa: F401
 import sklearn.model_selection  # noqa: F401
 from forked_commands import fork_commands
 from forked_uploads import forking
-from small_studies import upload_nothing
+from small_studies import raw_config, run_offline, upload_nothing, write_digits
 
+import raysel.cli.tune
 import raysel.results.export
 import raysel.run.api  # noqa: F401
 from raysel.results.page import report
@@ -69,7 +71,17 @@ def run(commands: Sequence[Sequence[str]], folder: str, log: str, *, on_ray: boo
             runpy.run_path(script, run_name="__main__")
 
 
+def compute_a_study() -> None:
+    """Compute one study, by which this process imports and reads what any study needs."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as changed:
+        changed.setattr(report, "write_final_report", lambda _: None)
+        data = Path(folder, "few.npz")
+        write_digits(data)
+        run_offline(raw_config(data), Path(folder, "study"))
+
+
 if __name__ == "__main__":
+    compute_a_study()
     for line in sys.stdin:
         process = os.fork()
         if not process:

@@ -131,7 +131,7 @@ def main() -> None:
             process = start_command(*how, store=wild / "mlflow.db")
             if killed < arguments.kills:
                 try:
-                    process.wait(draw.uniform(1.0, longest))
+                    process.wait(draw.uniform(0.1, 1.0) * longest)
                 except subprocess.TimeoutExpired:
                     process.send_signal(signal.SIGKILL)
                     process.wait()
