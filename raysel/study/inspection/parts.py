@@ -23,7 +23,7 @@ from raysel.data.task_blocks import iter_parts
 #: Largest number of samples whose neighbours are searched; of more, as many are drawn.
 MOST_QUERIES = 5000
 #: Largest number of distances between them and all samples, and of what is searched at least.
-_MOST_DISTANCES, _FEWEST_QUERIES = 10**8, 500
+_MOST_DISTANCES, _FEWEST_QUERIES = 25_000_000, 500
 #: Neighbours whose distances tell density and dimension, which copies of a sample hardly change:
 #: those of twins are twins too, so that half as many places are as far away.
 _NEIGHBORS, _FARTHER = 5, 15
