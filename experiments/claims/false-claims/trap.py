@@ -102,5 +102,7 @@ def verdict(result: StudyResult) -> str:
 
 
 def says(word: str) -> Callable[[StudyResult], bool]:
-    """Return whether a remark of the result has a word."""
-    return lambda result: any(word in remark for remark in result.remarks())
+    """Return whether a remark of the result, or what was checked of its data, has a word."""
+    return lambda result: any(
+        word in told for told in (*result.remarks(), *result.stored.study.data_notes)
+    )
