@@ -332,7 +332,7 @@ _THERE: Final = {"largest": "better", "smallest": "as well"}
 SENTENCES: Final[dict[str, Callable[..., str]]] = {
     "data": "{text}".format,
     "end_of_n_features": lambda end, n, folds, n_folds: (
-        f"Add {_BEYOND[end]} numbers to evaluation.n_features: {len(folds)} of {n_folds} winners"
+        f"Add {_BEYOND[end]} evaluation.n_features: {len(folds)} of {n_folds} winners"
         f" chose {n}, the {end}.\nThese are {_names(folds)}; {_BEYOND[end]} numbers may score"
         f" {_THERE[end]}."
     ),

@@ -191,9 +191,7 @@ def test_the_interval_of_few_errors_says_that_it_knows_no_rare_outliers(at_eight
 def test_a_choice_at_an_end_of_the_numbers_is_remarked(at_eight):
     (remark,) = (text for text in at_eight.remarks() if "the largest." in text)
     chosen = [fold for fold, n in at_eight.recorded.n_features.items() if n == 8]
-    assert (
-        f"Add larger numbers to evaluation.n_features: {len(chosen)} of 4 winners chose 8" in remark
-    )
+    assert f"Add larger evaluation.n_features: {len(chosen)} of 4 winners chose 8" in remark
     assert f"These are {', '.join(chosen)}; larger numbers may score better." in remark
     assert remark in markdown(at_eight.facts)
     mean = changed(at_eight, {"choose_n": "mean"}, position=[None] * 3)
@@ -201,7 +199,7 @@ def test_a_choice_at_an_end_of_the_numbers_is_remarked(at_eight):
     (smallest,) = format_remarks(
         number_remarks({"outer0": 4, "outer1": 8, "final": 4}, [4, 8, 16], {})
     )
-    assert "Add smaller numbers to evaluation.n_features: 2 of 3 winners chose 4" in smallest
+    assert "Add smaller evaluation.n_features: 2 of 3 winners chose 4" in smallest
     assert "These are outer0, final" in smallest
     for chosen, listed, n_scored, why in (
         (8, [8], 9, "nothing was chosen"),
