@@ -54,7 +54,7 @@ class ComparisonConfig(BaseModel):
     All other keys are those of a study, but for ``solver``, and hold for all members.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
     compare: dict[str, MemberKeys]
     """Members of a comparison, which stands in place of solver: for each label the keys that the

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, pairwise
-from textwrap import dedent
+from itertools import chain
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -82,36 +69,14 @@ def comparison_reference() -> list[ConfigKey]:
 
 def _list_keys(model: type[BaseModel], prefix: str) -> Iterator[ConfigKey]:
     hints = get_type_hints(model, include_extras=True)
-    descriptions = _descriptions(model)
     for name, field in model.model_fields.items():
         annotation = _without_none(hints[name])
         if (section := _section_in(annotation)) and annotation != ScoringEstimatorChoice:
             listed = "" if annotation is section else "[]"
             yield from _list_keys(section, f"{prefix}{name}{listed}.")
         else:
-            described = descriptions.get(name, "")
-            yield ConfigKey(prefix + name, _type(annotation), _default(field), described)
-
-
-def _descriptions(model: type[BaseModel]) -> dict[str, str]:
-    """Return the text below each key of a section.
-
-    pydantic can read it too, but when the schema is imported, which takes twice as long then.
-    """
-    found: dict[str, str] = {}
-    for section in reversed(model.__mro__):
-        if issubclass(section, BaseModel) and section is not BaseModel:
-            found |= dict(_texts_in(section))
-    return found
-
-
-def _texts_in(section: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Yield each key that the code of a class itself declares, with the text below it."""
-    module = ast.parse(dedent(inspect.getsource(section)))
-    for pair in pairwise(cast("ast.ClassDef", module.body[0]).body):
-        match pair:
-            case ast.AnnAssign(target=ast.Name(key)), ast.Expr(ast.Constant(str(text))):
-                yield key, " ".join(text.split())
+            description = " ".join((field.description or "").split())
+            yield ConfigKey(prefix + name, _type(annotation), _default(field), description)
 
 
 def _without_none(annotation: Any) -> Any:

@@ -50,8 +50,8 @@ EQUAL_SAMPLES = "equal samples"
 
 
 class _Section(BaseModel):
-    # The texts below the keys are their descriptions, which `raysel.config.keys` reads.
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # The texts below the keys are their descriptions, which `raysel.config.keys` lists.
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod
