@@ -115,7 +115,7 @@ def test_the_answer_comes_first_and_the_explanations_after_the_figures(finished)
 def test_a_sentence_is_one_line_in_a_file(finished):
     lines = shown(finished, terminal=False)
     for sentence in (
-        texts.headline(finished.facts),
+        f"{texts.headline(finished.facts)}.",
         texts.rule_sentence(finished.facts.evaluation, finished.facts.study.choose_n),
         *finished.remarks(),
     ):

@@ -32,11 +32,7 @@ def test_nodes_of_other_versions_and_other_machines_are_remarked(tmp_path):
             f"{json.dumps(line)}\n" for line in (*lines[:-1], node, earlier, moved, node, lines[-1])
         )
     )
-    assert StudyResult.open(tmp_path / "study").remarks() == [
-        *before[:-1],
-        *_told(versions),
-        before[-1],
-    ]
+    assert StudyResult.open(tmp_path / "study").remarks() == [*before, *_told(versions)]
     journal.write_text(
         "".join(f"{json.dumps(line)}\n" for line in (*lines[:-1], node, moved, node, lines[-1]))
     )
