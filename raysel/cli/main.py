@@ -136,7 +136,9 @@ def _call(arguments: Namespace) -> int:
 
             use_key(key)
         if command.first_line and (line := command.first_line(arguments)):
-            _print_now(line)
+            from raysel.core.printing import Terminal
+
+            Terminal().print(line)
         return getattr(import_module(f"raysel.cli.{module}"), function)(arguments)
     except RayselError as error:
         status = _print_error(error, getattr(arguments, "study", None) or "")
@@ -149,13 +151,6 @@ def _call(arguments: Namespace) -> int:
         return _print_memory(error)
     except Exception as error:  # noqa: BLE001 - whatever happens, a command ends in a sentence
         return _print_fault(error)
-
-
-def _print_now(line: str) -> None:
-    from raysel.core.printing import Terminal
-
-    Terminal().print(line)
-    sys.stdout.flush()
 
 
 def _print_interrupted() -> int:
