@@ -30,8 +30,6 @@ _TITLE, _TITLE_LINE, _LINE = 0.34, 0.24, 0.17
 _TITLE_LETTERS, _LETTERS = 7.8, 14.2  # letters per inch of a title of 13 points, and of other text
 _LONGEST_TITLE = 240  # letters
 _GAP = 0.1
-_PAD = 3 / 72  # inches between the labels of the axes and the edge of a figure
-_LEAST = 0.1  # least width and height of axes as a share of a figure's
 _WIDEST = 12.2  # inches of two panels side by side
 _DRAWING: Any = {
     "font.size": 9.5,
@@ -142,8 +140,8 @@ class Display(ABC):
 
     def figure(self) -> Figure:
         """Return the figure without title and caption."""
-        figure = Figure(figsize=self.size)
-        fit_axes(figure, self.plot(figure.subplots()))
+        figure = Figure(figsize=self.size, layout="constrained")
+        self.plot(figure.subplots())
         return figure
 
     def headed_figure(self) -> Figure:
@@ -319,22 +317,6 @@ def _number_clips(svg: bytes) -> bytes:
     """
     names: dict[bytes, bytes] = {}
     return _CLIP_ID.sub(lambda found: names.setdefault(found[0], b"clip%d" % len(names)), svg)
-
-
-def fit_axes(figure: Figure, ax: Axes) -> None:
-    """Make the only axes of a figure as large as their labels allow.
-
-    The labels are measured once; matplotlib's constrained layout measures them twice.
-    """
-    whole, inside = ax.get_tightbbox(for_layout_only=True), ax.get_window_extent()
-    if whole is None:
-        return
-    size, pad = figure.bbox.size, _PAD * figure.dpi
-    low, high = inside.get_points() - whole.get_points()
-    left, bottom = (low + pad) / size
-    right, top = 1 + (high - pad) / size
-    right, top = max(right, left + _LEAST), max(top, bottom + _LEAST)
-    figure.subplots_adjust(left=left, bottom=bottom, right=right, top=top)
 
 
 def lay_out(figure: Figure) -> None:

@@ -38,8 +38,8 @@ _NEAR = 0.05
 _NEAR_OF_MANY, _MANY, _TIMES = 0.4, 0.15, 10
 #: Expected number of samples that are as near by chance.
 _BY_CHANCE = 0.01
-#: Number of float64 values that are copied at once: 32 MiB.
-_BLOCK = 2**22
+#: Number of float64 values that are copied at once, several times each: 8 MiB.
+_BLOCK = 2**20
 #: Odd constant whose products spread low bits of a number over the high ones (MurmurHash3).
 _MIXING = np.uint64(0xFF51AFD7ED558CCD)
 
