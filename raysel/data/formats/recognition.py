@@ -286,7 +286,7 @@ def names_time(name: str) -> bool:
     return any(words & _TIME for words in _words(name))
 
 
-@lru_cache(maxsize=2**17)  # all names of a wide table are asked for one kind of words after another
+@lru_cache(maxsize=2**15)  # all names of a table are asked for one kind of words after another
 def _words(name: str) -> tuple[frozenset[str], ...]:
     """Words of a name, and those behind its last full stop, in lower case and singular."""
     apart = _BETWEEN.sub("_", name).lower()
