@@ -47,7 +47,8 @@ class FittedStep:
     def transform(self, X: Any) -> Any:
         """Transform the samples that are held out, which are the same at each call."""
         if self.held_out is None:
-            self.held_out = _freeze(self.step.transform(X))
+            with warnings.catch_warnings(action="ignore"):  # the winners' models give them
+                self.held_out = _freeze(self.step.transform(X))
         return self.held_out
 
 

@@ -35,7 +35,7 @@ from raysel.evaluation.scoring_estimators import (
     estimator_beside_native,
 )
 from raysel.evaluation.selectors import usable_scores
-from raysel.evaluation.split import Split
+from raysel.evaluation.split import KnownScores, Split
 from raysel.numerics.metrics import Metric, metric
 from raysel.numerics.rankings import selection_ranks, stability_at_every_n
 
@@ -180,7 +180,7 @@ def _score_rankings(
     if not names:
         inner = ()  # none is prepared
     for split in inner:
-        scaled = _scale_as_said(split, evaluation.settings)
+        scaled = _scale_as_said(replace(split, known={}), evaluation.settings)
         for name, rows in validation.items():
             rows.append(
                 [
@@ -266,7 +266,7 @@ def _without_scaling(setting: Setting) -> Setting:
 def _scale_as_said(split: Split, settings: Sequence[Setting]) -> dict[str, Split]:
     """Return the split with the samples scaled as each of the settings says, by the scaling.
 
-    Each has a table of known scores of its own, which its settings share.
+    Each has a table of known scores of its own, which its settings share, if the split has one.
     """
     scaled = {}
     for scaling in dict.fromkeys(map(_scaling, settings)):
@@ -274,7 +274,10 @@ def _scale_as_said(split: Split, settings: Sequence[Setting]) -> dict[str, Split
         if scaling == "zscore":
             scaler = StandardScaler().fit(X_train)
             X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
-        scaled[scaling] = replace(split, X_train=X_train, X_test=X_test, known={})
+        known: KnownScores | None = None
+        if split.known is not None:
+            known = {}
+        scaled[scaling] = replace(split, X_train=X_train, X_test=X_test, known=known)
     return scaled
 
 

@@ -220,14 +220,18 @@ class RankingScorer:
             settings = [()] * len(sizes)
         cases: list[_Case] = list(zip(sizes, settings, strict=True))
         table: KnownScores = {} if self._table is None else self._table
-        computed = cases
-        if self._table is not None and len(order) and evaluation.estimator == RIDGE:
-            computed = list(product(sizes, evaluation.settings))  # one product of the samples each
+        # One product of the samples serves all settings; which are fitted together must not depend
+        # on which are known, as their last bits do.
+        together = self._table is not None and len(order) > 0 and evaluation.estimator == RIDGE
+        computed = [*product(sizes, evaluation.settings), *cases] if together else cases
         keys = {
             case: (evaluation, split.random_state, case, _set_key(order[: case[0]]))
-            for case in sorted(dict.fromkeys(computed), key=lambda case: case[0])
+            for case in sorted(dict.fromkeys(computed), key=itemgetter(0))
         }
         unknown = [case for case, key in keys.items() if key not in table]
+        if together:
+            missing = {size for size, _ in unknown}
+            unknown = [case for case in keys if case[0] in missing]
         for case, output in zip(unknown, self._outputs(order, unknown), strict=True):
             if isinstance(output, str):
                 table[keys[case]] = output

@@ -68,6 +68,25 @@ def test_a_ranking_is_scored_with_all_penalties_at_once():
             assert score == pytest.approx(-np.sqrt((errors**2).mean()), rel=1e-9)
 
 
+def test_scores_of_ridge_do_not_depend_on_what_is_known():
+    drawn = np.random.default_rng(2)
+    X, y = drawn.standard_normal((60, 40)) * 1e3, drawn.standard_normal(60)
+    settings = tuple((("alpha", alpha),) for alpha in ALPHAS)
+    evaluation = Evaluation("ridge", (20, 40), metric="neg_rmse", settings=settings)
+    method = SimpleNamespace(scores_=drawn.random(40))
+
+    def scored(known, asked):
+        split = replace(scaled_split(X[:30], y[:30], X[30:], y[30:]), known=known)
+        return {each: evaluation.scorer(split, [each])(method).tolist() for each in asked}
+
+    known = {}
+    whole = scored(known, settings)
+    for key in list(known)[::3]:
+        del known[key]
+    assert scored(known, settings[::-1]) == whole
+    assert scored({}, settings[::-1]) == whole
+
+
 @pytest.fixture(scope="module")
 def sets():
     generator = np.random.default_rng(0)
