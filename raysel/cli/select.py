@@ -114,7 +114,7 @@ def _mask_content(
 ) -> bytes | None:
     if path is None or ranking is None:
         return None
-    content = mask_content(path, selection_mask(ranking, result.layout), result.layout.affine)
+    content = mask_content(path, selection_mask(ranking, result.layout), result.layout)
     target = Path(path)
     if target.exists() and (not target.is_file() or target.read_bytes() != content):
         raise StudyError(

@@ -345,7 +345,7 @@ unprepared, drop_unlabelled, confounds
         """SHA-256 of all but names of data set and label, and notes, whatever the file's format."""
         digest = hashlib.sha256()
         described: dict[str, Any] = {
-            "layout": self.layout.to_json(),
+            "layout": self.layout.hashed(),
             "feature_names": self.layout.hashed_names(self.feature_names),
             "label_names": self.label_names,
             "shapes": [self.X.shape, self.y.shape],

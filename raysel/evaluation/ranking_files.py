@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from raysel.core.arrays import BoolArray, FloatArray
+from raysel.core.arrays import BoolArray
 from raysel.core.errors import ConfigError
 from raysel.core.files import write_result
 from raysel.core.printing import csv_row
@@ -124,20 +124,8 @@ def selection_mask(ranking: FeatureRanking, layout: Layout) -> BoolArray:
     return layout.arranged(ranking.selected)
 
 
-def write_maps(ranking: FeatureRanking, layout: Layout, folder: str | Path) -> tuple[Path, ...]:
-    """Write scores and selected features of volumes as NIfTI files."""
-    scores = layout.arranged(ranking.usable_scores.astype(np.float32))
-    maps = {"scores": scores, "selected": selection_mask(ranking, layout)}
-    paths = [Path(folder, f"{name}{NIFTI}") for name in maps]
-    contents = [
-        nifti_content(values, layout.affine, path)
-        for path, values in zip(paths, maps.values(), strict=True)
-    ]
-    return tuple(write_result(path, content) for path, content in zip(paths, contents, strict=True))
-
-
-def mask_content(path: str | Path, mask: BoolArray, affine: FloatArray | None = None) -> bytes:
-    """Return a mask's file in the format that its name asks for. `affine` is (4, 4)."""
+def mask_content(path: str | Path, mask: BoolArray, layout: Layout | None = None) -> bytes:
+    """Return a mask's file in the format that its name asks for, in the space of a layout."""
     name = Path(path).name
     if name.endswith(NPY):
         file = io.BytesIO()
@@ -146,6 +134,7 @@ def mask_content(path: str | Path, mask: BoolArray, affine: FloatArray | None = 
     if not name.endswith(NIFTI):
         raise ConfigError(f"the mask {path} must end in {NPY} or {NIFTI}, which says its format.")
     try:
-        return nifti_content(mask, affine, path)
+        described = "raysel: 1 where a feature is selected"
+        return nifti_content(mask, layout, path, description=described, limits=(0, 1))
     except ConfigError as error:
         raise ConfigError(f"{error} Or name the file *{NPY}.") from error

@@ -17,10 +17,11 @@ from raysel.core.errors import StudyError
 from raysel.core.printing import markdown_text
 from raysel.core.trust import copy_signed
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.ranking_files import check_formats, write_manifest, write_maps, write_ranking
+from raysel.evaluation.ranking_files import check_formats, write_manifest, write_ranking
 from raysel.evaluation.records import FINAL, TrialRecord
 from raysel.results import texts
 from raysel.results.facts import Facts
+from raysel.results.maps import ranking_maps, write_maps
 from raysel.results.remarks import format_remarks
 from raysel.results.result import StudyResult
 from raysel.results.tables import TextTable, markdown_table
@@ -81,8 +82,7 @@ def _write_files(
     written: list[Path] = []
     if ranking is not None:
         written += write_ranking(ranking, folder, formats)
-        if recorded.layout.affine is not None:
-            written += write_maps(ranking, recorded.layout, folder)
+        written += write_maps(ranking_maps(ranking), recorded.layout, folder)
     if pictures and (recorded.has_final or ranking is not None):
         from raysel.results.displays.registry import write_displays  # noqa: PLC0415 - loads matplotlib
 

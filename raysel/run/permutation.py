@@ -23,6 +23,7 @@ from raysel.execution.serial import PreparedFolds
 from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
 from raysel.execution.trials import trial_records
 from raysel.numerics.permutation import LabelPermutations, feature_p_values, permutation_p_value
+from raysel.results.maps import permutation_maps, write_maps
 from raysel.results.permutation import FOLDER, PermutationTest, identity
 from raysel.run.options import RunOptions
 from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_study, run_pieces
@@ -326,6 +327,7 @@ def permutation_test(
             work.folder.parent,
             identity(finished.result.refits, finished.result.stored.study.data_hash),
         )
+        write_maps(permutation_maps(test), finished.result.layout, work.folder.parent)
         finished.export()
         return test
 

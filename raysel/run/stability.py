@@ -18,6 +18,7 @@ from raysel.data.targets.folds import Units
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.split import set_parameters
 from raysel.numerics.rankings import bounded_top, descending_order, threshold_on_grid
+from raysel.results.maps import stability_maps, write_maps
 from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
 from raysel.run.options import RunOptions
 from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_study, run_pieces
@@ -184,6 +185,7 @@ def stability_selection(
         places = result.layout.coordinates().items()
         coordinates = {axis: values[: result.recorded.n_candidates] for axis, values in places}
         write_stability_selection(selection, folder, names, coordinates)
+        write_maps(stability_maps(selection), result.layout, folder)
         finished.export()
     return selection
 

@@ -53,7 +53,8 @@ def test_the_maps_lie_on_the_planted_region_with_the_masks_affine(volumes, finis
         assert image.shape == volumes.mask.shape
         np.testing.assert_array_equal(image.affine, mask_affine)
         maps[name] = image.get_fdata()
-        assert (maps[name][~volumes.mask] == 0).all()
+    assert np.isnan(maps["scores"][~volumes.mask]).all()
+    assert (maps["selected"][~volumes.mask] == 0).all()
     chosen, n = maps["selected"] > 0, int(volumes.region.sum())
     assert chosen.sum() == n
     assert (chosen & volumes.region).sum() >= 0.9 * n

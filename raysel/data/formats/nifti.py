@@ -24,6 +24,7 @@ from raysel.data.formats.recognition import is_text, likely_labels, numbered_tex
 from raysel.data.formats.table_contents import labelled_rows, named_columns
 from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
 from raysel.data.layouts import Layout, MaskedVolume
+from raysel.data.layouts.arrays import ALIGNED, SPACES
 
 #: Suffixes of NIfTI files.
 NIFTI_SUFFIXES = (".nii", ".nii.gz")
@@ -33,6 +34,7 @@ _HEADERS = {348: ("Nifti1Image", 344, b"n+1\0"), 540: ("Nifti2Image", 4, b"n+2\0
 _MOST_CELLS = 2**28  # 2 GiB in double precision; the largest brain images have a third of it
 _MOST_OTHER = 2**24  # bytes of header extensions, or behind the voxels
 _AXES, _SIDE = 7, 32767  # limits of the format NIfTI-1
+_LONGEST = 79  # bytes of the description of a volume
 #: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size
 #: of a voxel.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-3
@@ -49,6 +51,8 @@ class Volume:
     affine: FloatArray
     #: Unit of the positions; None where the header does not tell where the volume lies.
     unit: str | None = "mm"
+    #: Name of the space that the header's code gives; "aligned" if it gives none.
+    space: str = ALIGNED
 
 
 def is_nifti(name: str | Path) -> bool:
@@ -89,7 +93,7 @@ def read_volume(path: Path) -> Volume:
             raise DataError(
                 f"{path} has an affine that holds NaN or infinity; write it again with a valid one."
             )
-        return Volume(values, affine, _unit(image.header))
+        return Volume(values, affine, _unit(image.header), _space(image.header))
 
 
 def _unit(header: Any) -> str | None:
@@ -97,6 +101,13 @@ def _unit(header: Any) -> str | None:
     if not (int(header["sform_code"]) or int(header["qform_code"])):
         return None
     return {"meter": "m", "micron": "um"}.get(header.get_xyzt_units()[0], "mm")
+
+
+def _space(header: Any) -> str:
+    """Name of the space of the affine: of the sform, or of the qform where there is no sform."""
+    code = "sform_code" if int(header["sform_code"]) else "qform_code"
+    name: str = header.get_value_label(code)
+    return name if name in SPACES else ALIGNED
 
 
 def _content(
@@ -157,8 +168,18 @@ def _content(
     return kind, sides[:3], content
 
 
-def nifti_content(values: LabelArray, affine: FloatArray | None, path: str | Path) -> bytes:
-    """Return the content of a compressed NIfTI-1 file."""
+def nifti_content(
+    values: LabelArray,
+    layout: Layout | None,
+    path: str | Path,
+    *,
+    description: str = "",
+    limits: tuple[float, float] = (0.0, 0.0),
+) -> bytes:
+    """Return the content of a compressed NIfTI-1 file in the space of a layout.
+
+    A viewer shows the values between the limits; two zeros leave the choice to it.
+    """
     if not 2 <= values.ndim <= _AXES or max(values.shape) > _SIDE:
         raise ConfigError(
             f"{path} cannot hold an array of shape {values.shape}: NIfTI has 2 to {_AXES} axes of"
@@ -167,10 +188,25 @@ def nifti_content(values: LabelArray, affine: FloatArray | None, path: str | Pat
     nibabel = load_nibabel(f"the file {path}")
     if values.dtype == bool:
         values = values.astype(np.uint8)
-    if affine is None:
-        affine = np.eye(4)
+    affine = np.eye(4)
+    if layout is not None and layout.affine is not None:
+        affine = layout.affine
     image = nibabel.Nifti1Image(values, affine)
+    header = image.header
+    header["descrip"] = description.encode("ascii", "replace")[:_LONGEST]
+    header["cal_min"], header["cal_max"] = limits
+    if layout is not None and layout.affine is not None:
+        _write_space(image, layout)
     return gzip.compress(image.to_bytes(), mtime=0)
+
+
+def _write_space(image: Any, layout: Layout) -> None:
+    """Write the unit and the space of a layout; the code 0 where it lies nowhere."""
+    if layout.unit is None:
+        image.set_sform(image.affine, 0)
+        return
+    image.set_sform(image.affine, layout.space)
+    image.header.set_xyzt_units({"m": "meter", "um": "micron"}.get(layout.unit, layout.unit))
 
 
 def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
@@ -235,7 +271,7 @@ def read_mask(path: Path) -> MaskedVolume:
         raise DataError(
             f"the mask {path} has no voxel above 0; set the voxels that are features to 1."
         )
-    return MaskedVolume(inside, volume.affine, volume.unit)
+    return MaskedVolume(inside, volume.affine, volume.unit, volume.space)
 
 
 def check_grid(path: Path, volume: Volume, layout: Layout, of: str) -> None:

@@ -28,6 +28,9 @@ _WORDS = {
 #: Largest share of a voxel's step that may point along another coordinate, of an axis that has one
 #: coordinate.
 _OBLIQUE = 1e-3
+#: Names of the spaces in which NIfTI's codes say that positions are, and that of most files.
+SPACES = ("scanner", "aligned", "talairach", "mni", "template")
+ALIGNED = "aligned"
 #: Most voxels of a volume, as of the files that are read: a few numbers could claim any amount of
 #: memory.
 _MOST_VOXELS = 2**28
@@ -233,12 +236,16 @@ class MaskedVolume(Layout):
         Unit of the positions. None: the affine does not tell where the volume lies, as of a NIfTI
         file whose sform and qform codes are 0; then, and with the identity, no feature's name has a
         position.
+    space : {"scanner", "aligned", "talairach", "mni", "template"}, default="aligned"
+        Space in which the positions are, as NIfTI's codes name it. It is written into maps, and
+        changes nothing else.
 
     Raises
     ------
     DataError
         If ``mask`` is not a boolean array of three axes with at least one True, ``affine`` is not a
-        finite matrix of shape (4, 4), or ``unit`` is none of "mm", "m", "um" and None.
+        finite matrix of shape (4, 4), ``unit`` is none of "mm", "m", "um" and None, or ``space`` is
+        none of those above.
 
     Examples
     --------
@@ -258,6 +265,7 @@ class MaskedVolume(Layout):
     mask: BoolArray
     affine: FloatArray | None = None
     unit: str | None = "mm"
+    space: str = ALIGNED
 
     def __post_init__(self) -> None:
         mask = np.array(self.mask)
@@ -277,6 +285,8 @@ class MaskedVolume(Layout):
             raise DataError("the affine of the mask is not a finite matrix of shape (4, 4).")
         if self.unit not in (None, "mm", "m", "um"):
             raise DataError(f"unit {self.unit!r} of the mask's affine is not mm, m, um or None.")
+        if self.space not in SPACES:
+            raise DataError(f"space {self.space!r} of the mask is none of {', '.join(SPACES)}.")
         # Adding 0 leaves no -0.0, which is written differently.
         affine = affine.astype(np.float32).astype(np.float64) + 0.0
         for name, array in (("mask", mask), ("affine", affine)):
@@ -411,7 +421,13 @@ class MaskedVolume(Layout):
         }
         if self.unit != "mm":
             described["unit"] = self.unit
+        if self.space != ALIGNED:
+            described["space"] = self.space
         return described
+
+    def hashed(self) -> dict[str, Any]:
+        """Describe all but the name of the space, on which no number depends."""
+        return {key: value for key, value in self.to_json().items() if key != "space"}
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Self:
@@ -428,7 +444,8 @@ class MaskedVolume(Layout):
             )
         mask = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(shape)
         affine = np.array(description["affine"], dtype=np.float64)
-        return cls(mask, affine, description.get("unit", "mm"))
+        unit, space = description.get("unit", "mm"), description.get("space", ALIGNED)
+        return cls(mask, affine, unit, space)
 
 
 def _rounded(place: float) -> str:

@@ -82,6 +82,16 @@ class Layout(ABC):
         return None
 
     @property
+    def unit(self) -> str | None:
+        """Unit of the positions in space; None if the cells have none."""
+        return None
+
+    @property
+    def space(self) -> str:
+        """Name of the space of the positions, as NIfTI's codes have it."""
+        return "aligned"
+
+    @property
     def is_image(self) -> bool:
         """Whether a sample can be drawn as an image or as slices of a volume."""
         return False
@@ -129,6 +139,10 @@ class Layout(ABC):
     def slice_label(self, axis: int, index: int) -> str:
         """Name in pictures of the slice at an index of an axis."""
         return f"{self.axes()[axis]} = {index}"
+
+    def hashed(self) -> dict[str, Any]:
+        """Describe what of the layout is in the hash of data."""
+        return self.to_json()
 
     def hashed_names(self, names: Sequence[str]) -> Sequence[str]:
         """Names of the columns in the hash of data, which other default names must not change."""

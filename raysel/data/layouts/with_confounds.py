@@ -54,6 +54,16 @@ class WithConfounds(Layout):
         return self.features.affine
 
     @property
+    def unit(self) -> str | None:
+        """Unit of the positions in space."""
+        return self.features.unit
+
+    @property
+    def space(self) -> str:
+        """Name of the space of the positions."""
+        return self.features.space
+
+    @property
     def is_image(self) -> bool:
         """Whether the features can be drawn as an image or as slices of a volume."""
         return self.features.is_image
@@ -120,6 +130,10 @@ class WithConfounds(Layout):
     def to_json(self) -> dict[str, Any]:
         """Describe kind, layout of the features, and the number of the other columns."""
         return {"kind": self.kind, "features": self.features.to_json(), "n_beside": self.n_beside}
+
+    def hashed(self) -> dict[str, Any]:
+        """Describe what of the layout is in the hash of data."""
+        return {**self.to_json(), "features": self.features.hashed()}
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Self:
