@@ -10,8 +10,8 @@ _MARK = rb'[ \t]*"?(?:[#%!](?![,;\t"])|//)'
 _ABOVE = re.compile(_MARK + rb"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 #: A comment among the rows: "#" alone is a cell, and so may a sign be that is followed by others.
 _AMONG = re.compile(rb'(?m)^"?(?:(?:#(?![,;\t"])|//)[^\r\n]*|[%!][^\r\n,;\t]*)(?:\r\n|\n|\r|\Z)')
-#: One of these is found at once, where looking at each line takes long.
-_STARTS = (b"\n#", b"\n%", b"\n!", b"\n//", b'\n"#', b'\n"%', b'\n"!', b'\n"//')
+#: Found at once, where looking at each line takes long.
+_START = re.compile(rb'\n"?(?:[#%!]|//)')
 _BLANK = re.compile(rb"(?:[ \t]*(?:\r\n|\n|\r))*")
 #: The mark with the blanks behind it, at the start of a comment that names columns, e.g. "# a b c".
 _BEFORE_NAMES = re.compile(_MARK + rb"[#%!/]*[ \t]+")
@@ -33,10 +33,11 @@ def without_comments(text: bytes) -> Lines:
     last = b""
     while comment := _ABOVE.match(text, _BLANK.match(text, end).end()):  # type: ignore[union-attr]
         last, end, n_above = comment[0], comment.end(), n_above + 1
-    if not text[end:].strip():  # every line has the mark, so that it is none of comments
+    below = text[end:]
+    if not below or below.isspace():  # every line has the mark, so that it is none of comments
         return Lines(text)
     among = []
-    if any(start in text for start in _STARTS):
+    if _START.search(text):
         among = _spans(text, end)
     n_lines = text.count(b"\n", end) + 1
     if 2 * len(among) >= n_lines:

@@ -57,6 +57,8 @@ MISSING = (
     ),
     *("None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
+#: The same as they stand in the cells, some behind a blank.
+_EMPTY = (*MISSING, " ", *(f" {text}" for text in MISSING))
 #: Stands for runs of blanks and tabs between the cells.
 BLANKS = " "
 
@@ -259,9 +261,10 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
             " table has a column of labels and at least one of values."
         )
     body = data[dialect.start :]
+    del data  # as much as the body
     if dialect.delimiter == BLANKS:
         body = _single_blanks(body)
-    if not body.strip():
+    if not body or body.isspace():
         raise DataError(f"{path} is empty: it has a header but no rows.")
     n_rows = 1 + (body.count(b"\n") or body.count(b"\r"))
     claimed = dialect.n_columns * (_COLUMN + BYTES_OF_A_NUMBER * n_rows)
@@ -271,6 +274,7 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
     except pa.ArrowInvalid as error:
         _check_widths(error, path, dialect)
         raise
+    pa.default_memory_pool().release_unused()  # the cells as text
     if options.delimiter is None and dialect.delimiter != ",":
         mark = _NAMES.get(dialect.delimiter, repr(dialect.delimiter))
         notes += (f"its cells are separated by {mark}",)
@@ -386,12 +390,18 @@ def _read(
     convert = pa.csv.ConvertOptions(
         strings_can_be_null=True,
         decimal_point=decimal,
-        null_values=[*MISSING, " ", *(f" {text}" for text in MISSING)],
+        # PyArrow makes a table of them for each column, of up to 20 KB.
+        null_values=[text for text in _EMPTY if _may_hold(body, text)],
         column_types={columns[i]: kind for i, kind in (kinds or {}).items()},
     )
     return pa.csv.read_csv(
         pa.BufferReader(body), read_options=how, parse_options=parse, convert_options=convert
     )
+
+
+def _may_hold(body: bytes, text: str) -> bool:
+    """Return whether all characters of an ASCII text occur in the rows, which is found fast."""
+    return all(character in body for character in text.encode())
 
 
 def _without_last_empty_rows(table: Any) -> tuple[Any, tuple[str, ...]]:
