@@ -45,8 +45,10 @@ def chosen_samples(X: NDArray[Any]) -> tuple[FloatArray, IntArray]:
     """Choose samples evenly over the rows, without those that hold NaN or infinity."""
     wanted = min(_SAMPLES, max(20, _VALUES // max(1, X.shape[1])))
     rows = np.unique(np.linspace(0, len(X) - 1, min(wanted, len(X))).astype(np.int64))
-    chosen: FloatArray = X[rows].astype(np.float64)
+    chosen: FloatArray = X[rows].astype(np.float64, copy=False)
     finite = np.isfinite(chosen).all(axis=1)
+    if finite.all():
+        return chosen, rows
     return chosen[finite], rows[finite]
 
 
@@ -104,10 +106,13 @@ def _mean(values: FloatArray) -> tuple[float, int]:
 
 def standardised(samples: FloatArray) -> tuple[FloatArray, BoolArray]:
     """Shift and scale each column to mean zero and length one; constant columns become zero."""
-    largest = np.abs(samples).max(axis=0)
+    largest = np.maximum(samples.max(axis=0), -samples.min(axis=0))
     samples /= np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
     samples -= samples.mean(axis=0)
-    lengths = np.sqrt((samples**2).sum(axis=0))
+    squares = np.zeros(samples.shape[1])
+    for row in samples:  # all squares at once would take as much memory as the samples
+        squares += row**2
+    lengths = np.sqrt(squares)
     varies: BoolArray = lengths > _CONSTANT * math.sqrt(len(samples))
     samples /= np.where(varies, lengths, 1.0)
     samples[:, ~varies] = 0.0
