@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import signature
@@ -271,7 +271,7 @@ def load_dataset(
         raise DataError(
             f"{place}: the mask gives the shape of the samples; leave shape, order, modalities out."
         )
-    try:
+    with as_given(place, path_or_name):
         if params and place not in _GENERATORS:
             raise DataError(
                 f"params is for generated data sets ({', '.join(_GENERATORS)}); leave it out for"
@@ -300,6 +300,13 @@ def load_dataset(
             exclude_labels=exclude_labels,
             confounds=options.confounds,
         )
+
+
+@contextmanager
+def as_given(place: str | Path, path_or_name: str | Path) -> Iterator[None]:
+    """Name data at a URI so in errors, where the copy of them on this machine is read."""
+    try:
+        yield
     except DataError as error:
         if place == path_or_name:
             raise

@@ -33,17 +33,17 @@ _BATCH = 2**24
 _READ_WHOLE = 2**28
 
 #: An Arrow table, and phrases on what was recognised.
-_Opened: TypeAlias = tuple[Any, tuple[str, ...]]
+Opened: TypeAlias = tuple[Any, tuple[str, ...]]
 #: Name of a data frame in error messages.
 SOURCE = "the data frame"
 
 
-def _columnar_table(path: Path, _: ReadOptions) -> _Opened:
+def _columnar_table(path: Path, _: ReadOptions) -> Opened:
     return isolated_table(path), ()
 
 
 #: Kind of the file, for messages, and the function that opens it, by suffix.
-_KINDS: dict[str, tuple[str, Callable[[Path, ReadOptions], _Opened]]] = {
+_KINDS: dict[str, tuple[str, Callable[[Path, ReadOptions], Opened]]] = {
     **dict.fromkeys((".csv", ".tsv", ".txt", ".data"), ("a text table", text_table)),
     ".parquet": ("a Parquet file", _columnar_table),
     **dict.fromkeys((".arrow", ".feather"), ("an Arrow IPC file", _columnar_table)),
@@ -53,7 +53,7 @@ _KINDS: dict[str, tuple[str, Callable[[Path, ReadOptions], _Opened]]] = {
 TABLE_SUFFIXES = tuple(_KINDS)
 
 
-def open_table(path: Path, options: ReadOptions | None = None) -> _Opened:
+def open_table(path: Path, options: ReadOptions | None = None) -> Opened:
     """Open a file as an Arrow table, without a choice of labels and features."""
     kind, opened = _KINDS[data_suffix(path)]
     with reading(path, kind):
@@ -62,10 +62,10 @@ def open_table(path: Path, options: ReadOptions | None = None) -> _Opened:
         return table, (*notes, *renamed)
 
 
-def read_table(path: Path, options: ReadOptions) -> RawData:
-    """Read a file that holds a table, or that `save_dataset` wrote."""
+def read_table(path: Path, options: ReadOptions, opened: Opened | None = None) -> RawData:
+    """Read a file that holds a table, or that `save_dataset` wrote, unless it is open already."""
     with reading(path, _KINDS[data_suffix(path)][0]):
-        table, notes = open_table(path, options)
+        table, notes = opened or open_table(path, options)
         raw = raw_data(table, options, str(path), notes)
         del table
         pa.default_memory_pool().release_unused()  # as much as the data, which it would keep

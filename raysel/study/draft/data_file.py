@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
@@ -18,13 +19,13 @@ from raysel.core.storage.working_copy import shown_place
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
 from raysel.data.formats.compressed import data_suffix
-from raysel.data.formats.files import as_labels, find_data_file, is_file
+from raysel.data.formats.files import ReadOptions, as_labels, find_data_file, is_file
 from raysel.data.formats.named_arrays import likely_label_arrays
 from raysel.data.formats.nifti import is_nifti, volume_columns
 from raysel.data.formats.recognition import FURTHER_ARRAYS, names_batch, names_origin
 from raysel.data.formats.table_contents import METADATA_KEY, labelled_rows
-from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
-from raysel.data.loading import BUILTIN_NAMES, load_dataset, local_data
+from raysel.data.formats.tables import TABLE_SUFFIXES, Opened, open_table, read_table
+from raysel.data.loading import BUILTIN_NAMES, as_given, load_dataset, local_data
 from raysel.data.targets import LABELS
 from raysel.study.draft.choices import FEWEST, rare_labels, too_small_classes
 from raysel.study.draft.roles import table_roles, usable_groups
@@ -34,6 +35,8 @@ from raysel.study.inspection.leaks import inspect, leaking_columns
 #: Names, without suffix, of files of labels beside an array of samples.
 _LABEL_FILES = ("y", "Y", *FURTHER_ARRAYS)
 _LABEL_SUFFIXES = (".npy", ".csv", ".txt")
+#: Options of `load_dataset` that a reader of tables takes.
+_OF_READER = ("label", "groups", "drop", "drop_unlabelled")
 #: Modalities with fewer columns on average are rather names with a point.
 _NARROW = 4
 #: Fewer samples make scores that depend much on the folds.
@@ -72,9 +75,20 @@ class Recognised:
         self.comments.update(dict.fromkeys(options, comment))
         self.read()
 
-    def read(self) -> None:
-        """Read the data with the options; the study prepares cells of text or without a value."""
-        self.dataset = load_dataset(self.path, unprepared=True, **self.options)
+    def read(self, opened: Opened | None = None) -> None:
+        """Read the data with the options, of the file or of its table, if that is open already.
+
+        The study prepares cells of text or without a value.
+        """
+        if opened is None or {"labels", "mask"} & self.options.keys():
+            self.dataset = load_dataset(self.path, unprepared=True, **self.options)
+            return
+        arrangement = dict(self.options)
+        of_reader = {name: arrangement.pop(name) for name in _OF_READER if name in arrangement}
+        with as_given(self.file, self.path):
+            path = find_data_file(self.file)
+            raw = read_table(path, ReadOptions(unprepared=True, **of_reader), opened)
+            self.dataset = Dataset.from_raw(replace(raw, unprepared=True), str(path), **arrangement)
 
     @property
     def preparation(self) -> tuple[list[Any], str]:
@@ -136,20 +150,24 @@ def recognise(
             f"label: {array} was taken, the only array with values that repeat; none is called y or"
             " label."
         )
-    table = _columns(result)
+    opened = _opened(result)
+    table = opened and _columns(result, opened[0])
     if table is not None and (mask is not None or volume_columns(table)):
         _recognise_volumes(result, table, label, mask)
     elif table is not None and labels is None:
         _recognise_columns(result, table, label)
-    result.read()
+    result.read(opened)
+    is_table = table is not None
+    del opened, table  # as much memory as the data
+    pa.default_memory_pool().release_unused()
     if result.dataset.layout.is_multitask:
         raise DataError(
             f"{path} holds several tasks, and a study of one is drafted; see the built-in study"
             " faces-mtda."
         )
-    if table is not None and "mask" not in options:
+    if is_table and "mask" not in options:
         _leave_out_columns(result)
-    elif table is None and not result.is_builtin and labels is None:
+    elif not is_table and not result.is_builtin and labels is None:
         _recognise_groups(result)
     _leave_out_small(result)
     _arrange(result)
@@ -203,11 +221,15 @@ def _only_label_array(result: Recognised) -> str | None:
     return likely[0]
 
 
-def _columns(result: Recognised) -> Any:
-    """The table in a data file, without the columns that it marks as an index; None without one."""
+def _opened(result: Recognised) -> Opened | None:
+    """Open the table in a data file; None if it holds no table."""
     if result.is_builtin or result.suffix not in TABLE_SUFFIXES:
         return None
-    table, _ = open_table(find_data_file(result.file))
+    return open_table(find_data_file(result.file))
+
+
+def _columns(result: Recognised, table: Any) -> Any:
+    """The table without the columns that it marks as an index; None if `save_dataset` wrote it."""
     if METADATA_KEY in (table.schema.metadata or {}):
         return None
     if twice := [name for name, times in Counter(table.column_names).items() if times > 1]:
