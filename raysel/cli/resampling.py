@@ -14,8 +14,8 @@ from raysel.cli.summary import print_path, print_table
 from raysel.core.printing import Terminal, first_line, program
 from raysel.core.storage.working_copy import shown_place
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
+from raysel.results.permutation import FEATURES, PermutationTest
 from raysel.results.permutation import FOLDER as PERMUTATION
-from raysel.results.permutation import PermutationTest
 from raysel.results.progress import ProgressLine
 from raysel.results.result import StudyResult
 from raysel.results.stability import FOLDER as STABILITY
@@ -77,12 +77,14 @@ def _print_test(path: Path, test: PermutationTest, out: Console) -> None:
     out.print(answer, markup=False)
     out.print()
     print_table(test.figures(), out)
-    if test.significant().rows:
+    if test.claimed().rows:
         out.print()
-        print_table(test.significant(), out)
+        print_table(test.claimed(), out)
     out.print()
     for sentence in others:
         out.print(sentence, markup=False)
+    if test.features:
+        out.print(shown_place(path / FEATURES))
     out.print(shown_place(path / PERMUTATION / "result.json"))
 
 
@@ -97,6 +99,7 @@ def _print_selection(path: Path, selection: StabilitySelection, out: Console) ->
             f"{selection.q}/{selection.p}",
             markup=False,
         )
+    out.print(selection.assumptions, style="dim", markup=False)
     for remark in map(first_line, selection.remarks()):
         out.print(remark, style="yellow")
     chosen = [i for i in selection.order() if selection.selected[i]]

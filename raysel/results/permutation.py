@@ -31,11 +31,21 @@ if TYPE_CHECKING:
 FOLDER = "permutation"
 #: Names of the files in it.
 _RESULT, _TABLE = "result.json", "features"
+#: The table of the features in a study's directory.
+FEATURES = f"{FOLDER}/{_TABLE}.csv"
 _COLUMNS = ("p_value", "p_value_fwer", "p_value_fwer_step_down")
-#: Level at which features are counted in the sentences.
-_LEVEL = 0.05
+#: Level at which features are claimed.
+LEVEL = 0.05
 #: Largest number of features that a table names.
-_MOST_NAMED = 10
+_MOST_NAMED = 20
+#: What claims single features where this test does not.
+_INSTEAD = (
+    "raysel stability bounds how many features of such a ranking are false.",
+    (
+        "For p values of single features test a filter that rates each alone: fisher_score for"
+        " classes, f_test for quantities."
+    ),
+)
 #: What the p values of the features of a model do not say; measured in
 #: experiments/claims/error-control.
 _OF_A_MODEL = (
@@ -43,7 +53,7 @@ _OF_A_MODEL = (
         "The features' p values hold only if no feature tells the labels: else a model can name"
         " others falsely."
     ),
-    "For single features test a filter that rates each alone, such as fisher_score.",
+    *_INSTEAD,
 )
 #: What those of a filter that rates features together do not say.
 _OF_A_JOINT_FILTER = (
@@ -51,7 +61,7 @@ _OF_A_JOINT_FILTER = (
         "The features' p values hold only if no feature tells the labels: else the filter can name"
         " others falsely."
     ),
-    _OF_A_MODEL[1],
+    *_INSTEAD,
 )
 #: Why a method has none.
 _OF_PLACES = (
@@ -59,7 +69,15 @@ _OF_PLACES = (
         "The features have no p values: their scores are places in an order, of which the largest"
         " is always the same."
     ),
-    _OF_A_MODEL[1],
+    *_INSTEAD,
+)
+#: What those of a filter that rates each feature alone say.
+_OF_A_FEATURE_ALONE = (
+    (
+        "The probability that one or more claimed features tell nothing of the labels is at most"
+        f" {LEVEL}."
+    ),
+    "A claimed feature may tell the labels only because it follows another one.",
 )
 #: What must hold of what is exchanged, and the mend.
 _EXCHANGEABLE = {
@@ -169,29 +187,37 @@ class PermutationTest:
         ]
         return TextTable(["figure", "value"], rows, "Permutation test")
 
-    def significant(self) -> TextTable:
-        """Return the first features whose adjusted p value is small, with their p values."""
-        header = ["feature", "p", "adjusted p"]
+    @property
+    def claims_features(self) -> bool:
+        """Whether a small p value claims a feature: that of a filter that rates each alone."""
+        return bool(self.features) and self.univariate and not self.shares
+
+    def claimed(self) -> TextTable:
+        """Return the first of the claimed features, with their p values."""
+        header, claimed = ["feature", "p", "adjusted p"], self.claimed_features()
         rows = [
             [
                 short(self.feature_names[i], 40),
                 f"{self.features['p_value'][i]:.3g}",
                 f"{self.features['p_value_fwer'][i]:.3g}",
             ]
-            for i in self._significant()[:_MOST_NAMED]
+            for i in claimed[:_MOST_NAMED]
         ]
-        title = (
-            f"First {len(rows)} of {len(self._significant())} features with an adjusted p of at"
-            f" most {_LEVEL}"
-        )
+        title = f"Features claimed at a family-wise error of {LEVEL}"
+        if len(rows) < len(claimed):
+            title = f"First {len(rows)} of {len(claimed)} f{title[1:]}; all: {FEATURES}"
         return TextTable(header, rows, title)
+
+    def claimed_features(self) -> IntArray:
+        """Return the indices of the claimed features, the smallest adjusted p value first."""
+        if not self.claims_features:
+            return np.array([], dtype=np.int64)
+        return self._significant()
 
     def _significant(self) -> IntArray:
         """Indices of the features whose adjusted p value is small, the smallest first."""
-        if not self.features:
-            return np.array([], dtype=np.int64)
         adjusted = self.features["p_value_fwer"]
-        found = np.flatnonzero(adjusted <= _LEVEL)
+        found = np.flatnonzero(adjusted <= LEVEL)
         return found[np.argsort(adjusted[found], kind="stable")]
 
     def _score_sentence(self) -> str:
@@ -202,28 +228,36 @@ class PermutationTest:
         )
 
     def _feature_sentences(self) -> list[str]:
-        if self.places:
-            return [*_OF_PLACES]
         if not self.features:
-            return []
+            return [*self.limits()]
         unadjusted = self.features["p_value"]
-        alone, expected = int((unadjusted <= _LEVEL).sum()), _LEVEL * len(unadjusted)
-        return [
-            (
-                f"{len(self._significant())} of {len(unadjusted)} features have p <= {_LEVEL}"
-                " adjusted for all features."
-            ),
-            f"Without adjustment {alone} have; if none tells the labels, expect {expected:.3g}.",
-            *self._limits(),
-        ]
+        alone, expected = int((unadjusted <= LEVEL).sum()), LEVEL * len(unadjusted)
+        without = (
+            f"Without adjustment {alone} have p <= {LEVEL}; if none tells the labels, expect"
+            f" {expected:.3g}."
+        )
+        return [self.claim, without, *self.limits()]
 
-    def _limits(self) -> tuple[str, ...]:
-        """What the p values of the features do not say."""
+    @property
+    def claim(self) -> str:
+        """Sentence on the features whose adjusted p value is small."""
+        n, n_all = len(self._significant()), len(self.feature_names)
+        if self.claims_features:
+            return f"{n} of {n_all} features are claimed at a family-wise error of {LEVEL}."
+        small = f"{n} of {n_all} features have p <= {LEVEL} adjusted for all features"
+        return f"{small}, which claims no single one."
+
+    def limits(self) -> tuple[str, ...]:
+        """Return what the p values of the features say, or why they claim none, in sentences."""
+        if self.places:
+            return _OF_PLACES
         if self.shares:
             return _OF_A_MODEL
-        if self.univariate:
-            return ()
-        return _OF_A_JOINT_FILTER
+        if self.features and not self.univariate:
+            return _OF_A_JOINT_FILTER
+        if len(self.claimed_features()):
+            return _OF_A_FEATURE_ALONE
+        return ()
 
     def _remarks(self) -> Iterator[str]:
         if self.retune:
@@ -242,10 +276,10 @@ class PermutationTest:
             yield (
                 f"The labels have only {n} arrangements: do not expect p values below {1 / n:.3g}."
             )
-        if self.p.smallest > _LEVEL:
-            least = math.ceil(1 / _LEVEL) - 1
+        if self.p.smallest > LEVEL:
+            least = math.ceil(1 / LEVEL) - 1
             yield (
-                f"{self.p.n_permutations} permutations cannot give p <= {_LEVEL}: compute at least"
+                f"{self.p.n_permutations} permutations cannot give p <= {LEVEL}: compute at least"
                 f" {least}."
             )
         if self.errors:

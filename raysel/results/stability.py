@@ -211,7 +211,7 @@ class StabilitySelection:
         return (
             f"Stability selection: {n} {'feature is' if n == 1 else 'features are'} among the top"
             f" {self.top} of at least {100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of"
-            f" the samples.{self._expectation(n)}"
+            f" the {self.unit}.{self._expectation(n)}"
         )
 
     def _expectation(self, n: int) -> str:
@@ -280,8 +280,8 @@ class StabilitySelection:
         """Return the summary of the selection for the manifest."""
         return {
             "of": (
-                f"share of {2 * self.n_pairs} random halves of all samples that select a feature"
-                f" among the top {self.top} by the final model's configuration"
+                f"share of {2 * self.n_pairs} random halves of all {self.unit} that select a"
+                f" feature among the top {self.top} by the final model's configuration"
             ),
             "n_halves": 2 * self.n_pairs,
             "stability_over_pairs_of_halves": self.stability,
@@ -387,7 +387,7 @@ class _StoredSelection:
     halves: _Halves
     identity: dict[str, Any]
     mixed: tuple[str, ...] = ()
-    unit: str = "samples"
+    unit: str = "samples or groups"
     n_of_model: int | None = None
 
 

@@ -39,8 +39,8 @@ _SCORES = {
 }
 #: What the checks answer that are run by commands of their own.
 _HALVES = (
-    "Stability selection (how often each feature is selected on random halves of the samples, with"
-    " a bound on the number of false selections)"
+    "Stability selection (how often each feature is selected on random halves of the data, with a"
+    " bound on the number of false selections)"
 )
 _PERMUTED = "The permutation test (how often a score as high is reached where labels mean nothing)"
 #: What is said of the score of a reference, and of the method beside it.
@@ -731,7 +731,7 @@ def _stability(agreement: Agreement) -> str:
 def stability_figure(agreement: Agreement) -> tuple[str, str]:
     """Return the stability that is shown, and what it is of: pairs of halves, else folds."""
     if halves := agreement.halves:
-        over = f"{halves.n_pairs} pairs of disjoint halves of the samples"
+        over = f"{halves.n_pairs} pairs of disjoint halves of the {halves.unit}"
         return f"{halves.stability:.2f}", f"of the top {halves.top} over {over}"
     return str(agreement.stability), f"of the top {agreement.top.n} over {agreement.over}"
 

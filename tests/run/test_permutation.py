@@ -363,7 +363,7 @@ def test_the_sentences_say_the_figure_and_its_limits(tested):
     assert figures["test accuracy"] == f"{tested[1].test_mean:.3f}"
     highest = max(tested[1].permuted)
     assert figures["highest with permuted labels"] == f"{highest:.3f}"
-    assert tested[1].significant().rows == []
+    assert tested[1].claimed().rows == []
     text = " ".join(rest)
     assert "0 of 64 features have p <= 0.05 adjusted for all features" in text
     assert "compute at least 19." in text
@@ -388,11 +388,19 @@ def test_the_features_with_small_adjusted_p_values_stand_in_a_table_the_smallest
     adjusted, unadjusted = np.full(d, 0.5), np.full(d, 0.2)
     adjusted[[7, 3, 11]], unadjusted[[7, 3, 11]] = [0.04, 0.01, 0.05], [0.01, 0.005, 0.02]
     features = {"p_value": unadjusted, "p_value_fwer": adjusted}
-    found = replace(tested[1], features=features)
+    of_a_model = replace(tested[1], features=features)
+    assert of_a_model.claimed().rows == []
+    assert any(sentence.endswith("claims no single one.") for sentence in of_a_model.sentences())
+    found = replace(of_a_model, shares=False, univariate=True)
     names = [found.feature_names[i] for i in (3, 7, 11)]
-    assert [row[0] for row in found.significant().rows] == names
-    assert found.significant().rows[0][1:] == ["0.005", "0.01"]
-    assert any(sentence.startswith(f"3 of {d} features") for sentence in found.sentences())
+    assert [row[0] for row in found.claimed().rows] == names
+    assert found.claimed().rows[0][1:] == ["0.005", "0.01"]
+    claimed = f"3 of {d} features are claimed at a family-wise error of 0.05."
+    assert claimed in found.sentences()
+    many = replace(found, features={"p_value": unadjusted, "p_value_fwer": np.full(d, 0.01)})
+    assert len(many.claimed().rows) == 20
+    assert many.claimed().title.startswith(f"First 20 of {d} features")
+    assert many.claimed().title.endswith("permutation/features.csv")
 
 
 @pytest.mark.parametrize(

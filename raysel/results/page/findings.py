@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import FINAL
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS
+from raysel.results.claims import Claim, claims_of_features, find_claims
 from raysel.results.displays.ranking import score_meaning
 from raysel.results.page import contents
 from raysel.results.page.contents import Block, Section, Table, Text
 from raysel.results.page.pictures import pictures
+from raysel.results.permutation import PermutationTest
 from raysel.results.result import StudyResult
 from raysel.results.tables import TextTable
 
@@ -23,8 +25,12 @@ _MOST_ROWS = 20
 _RANKING_BYTES = 400_000
 _MOST_CLAIMED = 10
 _NOT_CLAIMED = (
-    'How many of them are false is not known yet: the first command of "Could it be chance?" below'
+    'How many of them are false is not known yet: the first command of "What can be claimed" below'
     " bounds it."
+)
+_NO_CLAIM = (
+    "Nothing is claimed yet. The order of the features says which to look at first, and not how"
+    " many of the first are false."
 )
 _NO_REFERENCES = "The study has no references to compare with: evaluation.references is off."
 _MEANING_OF_STABILITY = (
@@ -85,15 +91,20 @@ def answer_sentences(result: StudyResult) -> list[str]:
 
 def _claim(result: StudyResult) -> str:
     """Return the features that are claimed and the bound on the false ones, or that none is."""
-    halves = result.stability_selection
-    if halves is None:
+    claims = claims_of_features(result.facts)
+    if not claims:
         return _NOT_CLAIMED if result.facts.agreement and result.recorded.has_final else ""
-    claimed = [result.feature_names[i] for i in halves.order() if halves.selected[i]]
-    if not claimed:
-        return halves.short_sentence()
-    names = ", ".join(short(name, 40) for name in claimed[:_MOST_CLAIMED])
-    more = f" and {len(claimed) - _MOST_CLAIMED} more" if len(claimed) > _MOST_CLAIMED else ""
-    return f"{halves.short_sentence()} They are {names}{more}."
+    return " ".join(_with_names(claim, _MOST_CLAIMED) for claim in claims)
+
+
+def _with_names(claim: Claim, most: int) -> str:
+    """Return the sentence of a claim with the names of the first features."""
+    if not claim.features:
+        return claim.sentence
+    names = ", ".join(short(name, 40) for name in claim.features[:most])
+    left = len(claim.features) - most
+    more = f" and {left} more, in {claim.table}" if left > 0 else ""
+    return f"{claim.sentence} They are {names}{more}."
 
 
 def _ranking(result: StudyResult) -> FeatureRanking:
@@ -142,21 +153,34 @@ def confusion(result: StudyResult) -> Section | None:
     return Section("confusion", title, drawn)
 
 
-def error_control(result: StudyResult) -> Section:
-    """Return the section on false selections and chance: what was run, or how to run it."""
-    blocks: list[Block] = []
-    if (halves := result.stability_selection) is not None:
-        blocks.append(Text([halves.sentence(), *map(joined_lines, halves.remarks())]))
+def claims(result: StudyResult) -> Section:
+    """Return the section on what is claimed and what that needs, or on how to find it out."""
+    found = find_claims(result.facts)
+    blocks: list[Block] = [_claims_table(found)] if found else [Text([_NO_CLAIM])]
+    blocks += [Text([_with_names(each, _MOST_ROWS)]) for each in found if each.features]
     if (permuted := result.permutation_test) is not None:
-        figures, named = permuted.figures(), permuted.significant()
-        blocks += [Text(permuted.sentences()), _plain_table(figures)]
-        if named.rows:
-            blocks.append(_plain_table(named))
+        blocks += [Text([" ".join(permuted.limits())]), _permutations(permuted)]
+    if (halves := result.stability_selection) is not None:
+        sentences = [halves.sentence(), *map(joined_lines, halves.remarks())]
+        blocks.append(contents.Folded("Stability selection", [Text(sentences)]))
     for what, command in texts.open_checks(result.facts, shlex.quote(contents.named(result.path))):
         where = contents.where_to_run(command)
         label = f"{what} has not been run for this study. To run it, {where}:"
         blocks.append(contents.CodeBlock(command, label))
-    return Section("errors", "Could it be chance?", blocks)
+    return Section("claims", "What can be claimed", blocks)
+
+
+def _permutations(test: PermutationTest) -> Block:
+    """Return the sentences and figures of a permutation test, shown on request."""
+    tables = [_plain_table(table) for table in (test.figures(), test.claimed()) if table.rows]
+    return contents.Folded("The permutation test", [Text([" ".join(test.sentences())]), *tables])
+
+
+def _claims_table(found: Sequence[Claim]) -> Table:
+    """Return the claims with their level and what must hold, a row each."""
+    rows = [[each.what, each.level, each.assumption, f"raysel {each.command}"] for each in found]
+    caption = "What is claimed, with the level of error, and what must hold for it."
+    return Table(caption, ["claim", "level", "holds if", "by"], rows, range(4))
 
 
 def _plain_table(table: TextTable) -> Table:

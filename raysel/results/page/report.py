@@ -59,7 +59,7 @@ def make_page(result: StudyResult) -> Page:
         findings.features(result),
         findings.stability(result),
         findings.disagreement(result),
-        findings.error_control(result),
+        findings.claims(result),
         remarks(result),
         procedure.asked(result, Preview.read(result.directory.preview)),
         procedure.tried(result),

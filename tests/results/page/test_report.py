@@ -34,7 +34,7 @@ TITLES = {
     "What was tried",
     "Convergence",
     "Training, inner and test score",
-    "Could it be chance?",
+    "What can be claimed",
     "Remarks",
     "How to cite and run it again",
 }
