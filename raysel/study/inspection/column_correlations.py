@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.core.arrays import FloatArray, IntArray
+from raysel.numerics.correlations import unit_columns
 
 #: Number of samples used at most; fewer for wide data, so that no more than ``_VALUES`` values are
 #: looked at.
 _SAMPLES = 500
 _VALUES = 20_000_000
-#: A column whose standard deviation is below this share of its largest absolute value is constant
-#: up to rounding.
-_CONSTANT = 1e-9
 #: Sides below this are too short to recognise an image by.
 SHORTEST_SIDE = 5
 # Thresholds on correlations c are on the scale (c - a) / (1 - a) with the mean correlation a of any
@@ -104,21 +102,6 @@ def _mean(values: FloatArray) -> tuple[float, int]:
     return float(known.mean()), len(known)
 
 
-def standardised(samples: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Shift and scale each column to mean zero and length one; constant columns become zero."""
-    largest = np.maximum(samples.max(axis=0), -samples.min(axis=0))
-    samples /= np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
-    samples -= samples.mean(axis=0)
-    squares = np.zeros(samples.shape[1])
-    for row in samples:  # all squares at once would take as much memory as the samples
-        squares += row**2
-    lengths = np.sqrt(squares)
-    varies: BoolArray = lengths > _CONSTANT * math.sqrt(len(samples))
-    samples /= np.where(varies, lengths, 1.0)
-    samples[:, ~varies] = 0.0
-    return samples, varies
-
-
 def neighbours(samples: FloatArray) -> Neighbours:
     r"""Compute the mean correlation of columns for every distance up to half the number of columns.
 
@@ -131,7 +114,7 @@ def neighbours(samples: FloatArray) -> Neighbours:
     in O(n d log d).
     """
     n, d = samples.shape
-    Z, varies = standardised(samples)
+    Z, varies = unit_columns(samples)
     length, kept = fft.next_fast_len(2 * d, real=True), d // 2 + 2
     power = np.zeros(length // 2 + 1)
     for row in Z:  # one at a time: the spectra of all samples would be four times as large as Z
@@ -157,8 +140,8 @@ def partners(samples: FloatArray) -> float:
     The partner is chosen on one half of the samples and the correlation is taken on the other, so
     that columns without any relation have a mean of about zero however few samples there are.
     """
-    chosen, varies = standardised(samples[::2].copy())
-    judged, also = standardised(samples[1::2].copy())
+    chosen, varies = unit_columns(samples[::2].copy())
+    judged, also = unit_columns(samples[1::2].copy())
     columns = np.flatnonzero(varies & also)
     if len(columns) < 2:
         return math.nan
