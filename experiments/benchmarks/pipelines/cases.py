@@ -38,6 +38,8 @@ class Case:
     grid: Grid
     n_folds: int = 5
     metric: str = "accuracy"
+    #: Whether raysel gets a file of the samples alone, and drafts what it searches.
+    is_drafted: bool = False
 
     @property
     def splitters(self) -> tuple[Any, Any]:
@@ -88,6 +90,13 @@ def wide(size: Size) -> Case:
     ks = np.geomspace(10, size.n_columns / 20, size.n_configurations // 3)
     grid = {"select__k": ks.astype(int).tolist(), "svm__C": [0.003, 0.01, 0.03]}
     return Case(*_draw(size), _filter(), grid)
+
+
+def drafted(size: Size) -> Case:
+    """A wide table of which raysel drafts a study; scikit-learn searches 5 values of C."""
+    ks = np.geomspace(1, min(1000, size.n_columns), size.n_configurations // 5)
+    grid = {"select__k": ks.astype(int).tolist(), "svm__C": [0.001, 0.01, 0.1, 1.0, 10.0]}
+    return Case(*_draw(size), _filter(), grid, is_drafted=True)
 
 
 def tall(size: Size) -> Case:
@@ -188,6 +197,7 @@ def array_gaps(size: Size) -> Case:
 #: Each case with the size that it is measured at.
 CASES: Mapping[str, tuple[Callable[[Size], Case], Size]] = {
     "wide": (wide, Size(300, 20_000, 18)),
+    "drafted": (drafted, Size(160, 8000, 30)),
     "tall": (tall, Size(20_000, 40, 5)),
     "boosting": (boosting, Size(2000, 20, 4)),
     "ridge": (ridge, Size(400, 2000, 8)),
