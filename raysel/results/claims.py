@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from raysel.core.printing import by_number
 from raysel.results.facts import Facts
 from raysel.results.permutation import FEATURES, LEVEL
 from raysel.results.stability import FOLDER as STABILITY
@@ -53,7 +54,7 @@ def _by_permuted_labels(facts: Facts) -> Iterator[Claim]:
         names = [test.feature_names[i] for i in test.claimed_features()]
         yield Claim(
             command="permute",
-            what=f"{_counted(len(names))} tell the labels",
+            what=_told(len(names)),
             level=f"family-wise error {LEVEL}",
             assumption=assumption,
             sentence=test.claim,
@@ -78,7 +79,7 @@ def _by_halves(facts: Facts) -> Iterator[Claim]:
     names = [facts.study.feature_names[i] for i in halves.order() if halves.selected[i]]
     yield Claim(
         command="stability",
-        what=f"{_counted(len(names))} selected oftener than by chance",
+        what=_told(len(names)),
         level=f"expected number of false ones at most {halves.bound:.2g}",
         assumption=(
             "features without an effect are exchangeable, and selected no more often than by a"
@@ -90,8 +91,11 @@ def _by_halves(facts: Facts) -> Iterator[Claim]:
     )
 
 
-def _counted(n: int) -> str:
-    return "1 feature" if n == 1 else f"{n or 'no'} features"
+def _told(n: int) -> str:
+    """Say how many features are claimed to tell the labels, by themselves or through others."""
+    if not n:
+        return "no single feature is claimed"
+    return by_number(n, "1 feature tells the labels", f"{n} features tell the labels")
 
 
 #: Where claims come from, the strongest first.

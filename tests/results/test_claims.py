@@ -8,9 +8,11 @@ from report_pages import Page
 from small_studies import raw_config, run_offline
 
 import raysel
+from raysel.numerics.permutation import permutation_p_value
 from raysel.results.claims import claims_of_features, find_claims
 from raysel.results.page.contents import render_page
 from raysel.results.page.report import make_page
+from raysel.results.permutation import PermutationTest
 
 PLANTED = {"x0", "x1", "x2"}
 
@@ -78,6 +80,37 @@ def test_of_groups_nothing_is_said_of_single_samples(tmp_path):
     for text in (section(result), *told):
         assert "samples are" not in text
         assert "halves of the samples" not in text
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_the_number_of_claimed_features_is_said(n, finished):
+    """By a test of which n adjusted p values are small."""
+    names = tuple(finished.feature_names)
+    adjusted = np.where(np.arange(len(names)) < n, 0.01, 1.0)
+    test = PermutationTest(
+        metric="accuracy",
+        test_mean=0.5,
+        permuted=(0.5,) * 99,
+        p=permutation_p_value(0.5, np.full(99, 0.5)),
+        retune=True,
+        seed=0,
+        exchanged="blocks",
+        n_movable=10,
+        log10_arrangements=5.0,
+        recomputed=0.5,
+        features={"p_value": adjusted, "p_value_fwer": adjusted},
+        feature_names=names,
+        shares=False,
+        univariate=True,
+        places=False,
+    )
+    result = raysel.open_study(finished.path)
+    vars(result.recorded)["permutation_test"] = test
+    (claim,) = find_claims(result.facts)
+    assert claim.features == list(names[:n])
+    assert claim.what.startswith(("no single feature", "1 feature tells", "2 features tell")[n])
+    assert claim.assumption == "blocks are exchangeable"
+    assert claim.what in section(result)
 
 
 def test_without_a_command_nothing_is_claimed_and_the_commands_are_named(finished):
