@@ -417,9 +417,9 @@ COMMANDS = {
         _stability,
         "resampling:stability",
         "Stability selection (Shah & Samworth 2013) of a finished study's winning configuration:"
-        " how often each feature is selected on halves of the samples. It gives a set of features"
-        " with a bound on how many of them are false. An interrupted run continues where it"
-        " stopped.",
+        " how often each feature is selected on halves of the samples, groups or blocks. It gives"
+        " a set of features with a bound on how many of them are false. An interrupted run"
+        " continues where it stopped.",
         computes=True,
     ),
     "permute": Command(
@@ -427,7 +427,8 @@ COMMANDS = {
         _permute,
         "resampling:permute",
         "Test a finished study by permuted labels: p value of its honest score, and of each"
-        " feature's score. Permutations that were computed before are used again.",
+        " feature's score, which claims single features for filters that rate each alone."
+        " Permutations that were computed before are used again.",
         computes=True,
     ),
     "audit": Command(

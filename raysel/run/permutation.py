@@ -274,7 +274,8 @@ def permutation_test(
     Returns
     -------
     PermutationTest
-        P values; also in ``result.json``, ``features.csv`` and ``features.parquet`` of the folder.
+        P values; also in ``result.json``, ``features.csv`` and ``features.parquet`` of the folder,
+        and for volumes as NIfTI maps of -log10 p.
 
     Raises
     ------

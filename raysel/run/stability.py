@@ -100,7 +100,8 @@ def stability_selection(
     Finished halves are kept in ``<path>/stability/journal.jsonl``: an interrupted call continues
     there, and a call with more subsamples computes only those that are missing. The result is
     written to ``selection.parquet``, ``selection.csv`` and ``result.json`` beside it, and the
-    study's ranking table gets the column ``selection_probability``. A study that another version of
+    study's ranking table gets the column ``selection_probability``. Volumes get NIfTI maps of the
+    probabilities and of the set there. A study that another version of
     raysel or of a library ran is taken as well, which a remark says.
 
     Parameters

@@ -32,7 +32,7 @@ _MOST_TILES = 3  # maxima of two axes in a row
 _LARGEST = (3.9, 5.2)  # inches of a plane
 _TITLE, _GAP = 0.22, 0.1  # inches: height of the title of a slice, and width between two slices
 _LEAST = 1.1  # inches of the shorter side of a map
-_MOST_NAMED = 1500  # cells that the report names, those with the highest scores: 0.1 KB each
+MOST_NAMED = 1500  # cells that the report names, those with the highest scores: 0.1 KB each
 _LABELS = (1.3, 0.55)  # inches of the colour bar and the axes' labels
 # Grey of the background's darkest cell: light, so that a colour is nearly that of the colour bar.
 _DARKEST = 0.7
@@ -168,7 +168,7 @@ def _slices(
         plane[:, top : top + height, left : left + width] = volume[:, i][:, rows[:, None], columns]
     about = ""
     if n < volume.shape[1]:
-        which = "those with the highest scores"
+        which = "those with the highest values"
         if weights is None:
             which = "evenly spread"
         about = f"{n} of the {volume.shape[1]} slices along {axes[along]} are shown, {which}."
@@ -274,7 +274,7 @@ class ScoreMap(RankingPanel):
     def cells(self) -> Sequence[Cell]:
         rows, columns = np.nonzero(self.plane.inside)
         features = self.plane.features[rows, columns]
-        order = np.argsort(-self.ranking.usable_scores[features], kind="stable")[:_MOST_NAMED]
+        order = np.argsort(-self.ranking.usable_scores[features], kind="stable")[:MOST_NAMED]
         return [Cell(columns[i], rows[i], self._describe(features[i])) for i in order]
 
     def _describe(self, feature: int) -> str:
@@ -295,7 +295,7 @@ class ScoreMap(RankingPanel):
         low, high = 0, 1
         if scores.count():
             low, high = scores.min(), scores.max()
-        colours = _score_colours(clear=self.background is not None)
+        colours = score_colours(clear=self.background is not None)
         image = plane.draw(ax, scores, colours, norm=Normalize(low, high))
         if ranking.constant.any():
             corners = _corners(plane.place_features(ranking.constant).filled(False))
@@ -318,7 +318,7 @@ class ScoreMap(RankingPanel):
     def _draw_outline(self, ax: Axes) -> None:
         """Draw the border of the selected cells."""
         width = float(np.clip(72 * min(self.plane.cell) / 7, 0.5, 1.8))
-        _outline(ax, self.plane.place_features(self.ranking.selected).filled(False), width)
+        outline(ax, self.plane.place_features(self.ranking.selected).filled(False), width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,8 +415,8 @@ class ScoreMaxima(RankingPanel):
         plane, highest, best = self._tiles
         plane.label(ax)
         plane.fill(ax)
-        image = plane.draw(ax, highest, _score_colours(clear=False))
-        _outline(ax, best, 1.2)
+        image = plane.draw(ax, highest, score_colours(clear=False))
+        outline(ax, best, 1.2)
         drawing.add_colour_bar(ax, image, "score")
 
 
@@ -425,7 +425,7 @@ def has_maxima(layout: Layout) -> bool:
     return sum(side > 1 for side in layout.shape) > 2
 
 
-def _score_colours(*, clear: bool) -> Colormap:
+def score_colours(*, clear: bool) -> Colormap:
     """Colours of scores; above an image lower ones are clearer."""
     shades = colormaps["viridis"](np.linspace(0.0, 1.0, 256))
     if clear:
@@ -440,7 +440,7 @@ def _corners(cells: BoolArray) -> FloatArray:
     return np.stack([column, row], axis=1)[:, None, :] + steps
 
 
-def _outline(ax: Axes, cells: BoolArray, width: float) -> None:
+def outline(ax: Axes, cells: BoolArray, width: float) -> None:
     """Draw the border of chosen cells as lines of a width in points."""
     look: Any = {"colors": drawing.OUTLINE, "capstyle": "projecting", "clip_on": False}
     lines = LineCollection(list(_border(cells)), linewidths=width, **look)

@@ -15,6 +15,7 @@ from raysel.results.displays.data import MeanImages, ModalityRanges
 from raysel.results.displays.display import Display, StudyDisplay, write_figure
 from raysel.results.displays.predictions import Predictions, Residuals
 from raysel.results.displays.preview_data import DataPreview
+from raysel.results.displays.probability import ProbabilityMap
 from raysel.results.displays.profile import Profile
 from raysel.results.displays.ranking import RankingFigure
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
@@ -27,6 +28,7 @@ DISPLAYS: tuple[type[StudyDisplay], ...] = (
     ScoreCurve,
     ScoreRows,
     StabilityCurve,
+    ProbabilityMap,
     SearchSurface,
     Confusion,
     LabelErrors,

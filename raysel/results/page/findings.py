@@ -158,6 +158,7 @@ def claims(result: StudyResult) -> Section:
     found = find_claims(result.facts)
     blocks: list[Block] = [_claims_table(found)] if found else [Text([_NO_CLAIM])]
     blocks += [Text([_with_names(each, _MOST_ROWS)]) for each in found if each.features]
+    blocks += pictures(result, "claims")
     if (permuted := result.permutation_test) is not None:
         blocks += [Text([" ".join(permuted.limits())]), _permutations(permuted)]
     if (halves := result.stability_selection) is not None:

@@ -49,7 +49,7 @@ def test_the_slices_with_the_highest_scores_are_shown():
     expected = sorted(np.argsort(-best)[:12])
     plane = make_plane(layout, scores)
     assert slices(plane) == [f"k = {k}" for k in expected]
-    assert plane.about == "12 of the 40 slices along k are shown, those with the highest scores."
+    assert plane.about == "12 of the 40 slices along k are shown, those with the highest values."
     one = np.where(layout.coordinates()["k"] == 7, scores, 0)
     assert slices(make_plane(layout, one)) == ["k = 7"]
     assert len(slices(make_plane(layout, 0 * scores))) == 1
