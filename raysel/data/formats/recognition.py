@@ -181,6 +181,7 @@ _OF_SAMPLES = _ORIGIN | _IDENTIFIER | _NUMBER
 #: Places between the words of a name such as PatientID or IDNumber, and a word or a number.
 _BETWEEN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
+_DIGITS = re.compile(r"\d+")
 #: Words that say of what a weight is, so that it is that of a sample, and names that are weights
 #: alone.
 _WEIGHTED = frozenset(
@@ -288,7 +289,15 @@ def names_time(name: str) -> bool:
 
 @lru_cache(maxsize=2**15)  # all names of a table are asked for one kind of words after another
 def _words(name: str) -> tuple[frozenset[str], ...]:
-    """Words of a name, and those behind its last full stop, in lower case and singular."""
+    """Words of a name, and those behind its last full stop, in lower case and singular.
+
+    Each number is 0: no known word is one, and so the words of g1, g2, ... are found once.
+    """
+    return _split_words(_DIGITS.sub("0", name))
+
+
+@lru_cache(maxsize=2**10)
+def _split_words(name: str) -> tuple[frozenset[str], ...]:
     apart = _BETWEEN.sub("_", name).lower()
     words = frozenset(map(_singular, _WORD.findall(apart)))
     if "." not in apart:
