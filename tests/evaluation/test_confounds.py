@@ -24,6 +24,7 @@ from raysel.evaluation.confounds import has_confounds, score_confounds
 from raysel.evaluation.ranking_files import selection_mask
 from raysel.results import texts
 from raysel.results.displays.preview_data import DataPreview, preview_parts
+from raysel.results.displays.probability import ProbabilityMap
 from raysel.run.api import open_study, prepare_study
 from raysel.run.permutation import permutation_test
 from raysel.run.stability import stability_selection
@@ -241,7 +242,8 @@ def test_no_table_has_a_row_of_a_confound(here):
     for table in tables:
         assert sorted(pd.read_csv(table).feature) == sorted(features)
     assert set(test.table().feature) == features
-    assert f"of {SIDE**2} features have p" in " ".join(test.sentences())
+    assert f"of {SIDE**2} features are claimed" in " ".join(test.sentences())
+    assert len(ProbabilityMap.from_facts(result.facts).frame()) == SIDE**2
     ranking = result.ranking()
     assert set(ranking.to_frame().feature) == features
     chosen = {result.feature_names[i] for i in ranking.top()}

@@ -81,7 +81,8 @@ class ProbabilityMap(StudyDisplay):
     def frame(self) -> pd.DataFrame:
         found = self.selection
         columns = {SELECTION_PROBABILITY: found.probability, "claimed": found.selected}
-        return pd.DataFrame({**self.layout.coordinates(), **columns})
+        table = pd.DataFrame({**self.layout.coordinates(), **columns})
+        return table.head(len(table) - self.layout.n_beside)  # without confounds
 
     def cells(self) -> Sequence[Cell]:
         probability = self.selection.probability
