@@ -75,6 +75,8 @@ def _print_found(result: StudyResult, out: Console) -> None:
     if facts.agreement:
         ranking = result.ranking(by=FINAL if facts.final else CONSENSUS)
         print_table(texts.best_features_table(facts, ranking), out)
+        if groups := facts.rank_groups(ranking):
+            print_sentence(out, texts.first_groups(groups), "groups")
     for label, text in _further_scores(facts):
         print_sentence(out, text, label)
     for text in _planted(facts):
@@ -139,6 +141,9 @@ def print_features(result: StudyResult, ranking: FeatureRanking, out: Console) -
     out.print()
     print_table(texts.feature_table(ranking, found.directions() if found else ()), out)
     print_sentence(out, ranking.what_to_print, style="dim")
+    if groups := result.facts.rank_groups(ranking):
+        out.print()
+        print_table(texts.group_table(groups), out)
     out.print()
 
 

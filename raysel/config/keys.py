@@ -15,6 +15,7 @@ from pydantic_core import PydanticUndefined
 from raysel.config.comparison import ComparisonConfig, MemberKeys
 from raysel.config.schema import (
     ClassLabel,
+    FeatureGroups,
     LabelColumns,
     OuterFolds,
     Parameter,
@@ -35,6 +36,7 @@ _NAMED = (
     (LabelColumns, "text or list of text"),
     (OuterFolds, "integer >= 2 or n_samples"),
     (Step, "step"),
+    (FeatureGroups, "path, modalities or mapping"),
 )
 _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 #: Terms of pydantic's messages, and the terms of a configuration that replace them.

@@ -29,6 +29,7 @@ from raysel.config.space import (
 )
 from raysel.config.values import (
     class_label,
+    feature_groups,
     label_columns,
     outer_folds,
     repeated,
@@ -72,6 +73,7 @@ Place = Annotated[str, Field(min_length=1), AfterValidator(set_credentials_aside
 OuterFolds = Annotated[int | str, PlainValidator(outer_folds)]
 LabelColumns = Annotated[str | tuple[str, ...], PlainValidator(label_columns)]
 ClassLabel = Annotated[str | int, PlainValidator(class_label)]
+FeatureGroups = Annotated[str | dict[str, Any], PlainValidator(feature_groups)]
 Step = Annotated[dict[str, Any], BeforeValidator(step_from_yaml)]
 SpaceDomain = Annotated[
     Domain, BeforeValidator(domain_from_yaml), PlainSerializer(lambda domain: domain.to_yaml())
@@ -217,6 +219,12 @@ class DatasetConfig(_SamplesConfig):
     out. All are used by default."""
     exclude_labels: tuple[str, ...] = ()
     """Labels of a multi-label data set that are left out."""
+    feature_groups: FeatureGroups | None = None
+    """Groups of features that are ranked beside the single features, and change no model and no
+    score: the path of a table with the columns feature and group, looked up as `path`; a list of
+    features for each group; modalities; or {correlated: 0.7}, clusters of columns any two of which
+    have that absolute correlation or more over all samples, whatever the labels. A feature in no
+    group is one of its own."""
     background: Place | None = None
     """Image of a sample's shape that pictures show below the map, .npy, .png or NIfTI; the mean
     sample by default.
@@ -753,6 +761,7 @@ class StudyConfig(_Section):
             described["evaluation"]["classifier"] = described["evaluation"].pop("estimator")
         for section in (described["dataset"], *described["dataset"].get("tasks", ())):
             section.pop("background", None)
+            section.pop("feature_groups", None)
             section.pop("keep", None)
             if section.get("order") == "C":
                 del section["order"]

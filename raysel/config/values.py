@@ -19,6 +19,9 @@ _UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | 
 #: for a comparison.
 _KNOWN = {"gpu": "GPU", "gpus": "GPU", "memory": "memory", "mem": "memory", "ram": "memory"}
 _RESERVED = ("node:", "object_store_memory", "bundle")
+#: Values of `dataset.feature_groups` beside paths and lists: the modalities are the groups, and
+#: columns that correlate form them.
+MODALITIES, CORRELATED = "modalities", "correlated"
 #: Largest size of a manifest in bytes.
 _MOST_BYTES = 2**30
 #: Former name of ``evaluation.estimator``, which is read and means the same.
@@ -151,6 +154,28 @@ def label_columns(value: Any) -> str | tuple[str, ...]:
     if len(names) > 1:
         return tuple(names)
     return names[0]
+
+
+def feature_groups(value: Any) -> str | dict[str, Any]:
+    """Check what forms the groups of features: a path, a word, a correlation, or lists of names."""
+    if isinstance(value, str) and value:
+        return value
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError(
+            f"{value!r} forms no groups: give the path of a table with the columns feature and"
+            " group, modalities, {correlated: 0.7}, or a list of features by group"
+        )
+    at = value.get(CORRELATED)
+    if len(value) == 1 and isinstance(at, int | float):
+        if isinstance(at, bool) or not 0 < at <= 1:
+            raise ValueError(f"{CORRELATED}: {at} must be above 0 and at most 1, e.g. 0.7")
+        return {CORRELATED: float(at)}
+    for name, features in value.items():
+        if not isinstance(features, list | tuple) or not features:
+            raise ValueError(
+                f"the group {name} is {features!r}: list its features, e.g. {name}: [a, b]"
+            )
+    return {str(name): list(map(str, features)) for name, features in value.items()}
 
 
 def repeated(names: Sequence[str]) -> str | None:

@@ -17,7 +17,12 @@ from raysel.core.errors import StudyError
 from raysel.core.printing import markdown_text
 from raysel.core.trust import copy_signed
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.ranking_files import check_formats, write_manifest, write_ranking
+from raysel.evaluation.ranking_files import (
+    check_formats,
+    write_manifest,
+    write_ranking,
+    write_table,
+)
 from raysel.evaluation.records import FINAL, TrialRecord
 from raysel.results import texts
 from raysel.results.facts import Facts
@@ -82,6 +87,8 @@ def _write_files(
     written: list[Path] = []
     if ranking is not None:
         written += write_ranking(ranking, folder, formats)
+        if groups := result.facts.rank_groups(ranking):
+            written += write_table(groups.to_table(), folder, "groups", formats)
         written += write_maps(ranking_maps(ranking), recorded.layout, folder)
     if pictures and (recorded.has_final or ranking is not None):
         from raysel.results.displays.registry import write_displays  # noqa: PLC0415 - loads matplotlib

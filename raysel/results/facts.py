@@ -13,6 +13,7 @@ import numpy as np
 from raysel.core.arrays import FloatArray
 from raysel.data.planted_table import planted_roles
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
+from raysel.evaluation.group_ranking import GroupRanking
 from raysel.evaluation.records import FINAL, Convergence, RefitRecord
 from raysel.numerics.inference import MeanInterval
 from raysel.results import scores
@@ -268,6 +269,12 @@ class Facts:
         """Return the ranking of a source, with the columns that later work has added."""
         self.records.check_ranks(top)
         return source_ranking(self.records, top, by, self._added_columns)
+
+    def rank_groups(self, ranking: FeatureRanking) -> GroupRanking | None:
+        """Return the ranking of the groups of a ranking's features; None if there are no groups."""
+        if not self.study.feature_groups:
+            return None
+        return GroupRanking.of(ranking, self.study.feature_groups)
 
     @cached_property
     def planted(self) -> PlantedGenes | None:

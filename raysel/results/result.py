@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.errors import StudyError
 from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.group_ranking import GroupRanking
 from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.numerics.inference import MeanInterval
 from raysel.numerics.rankings import Stability
@@ -290,6 +292,39 @@ class StudyResult:
             no final fold.
         """
         return self.facts.ranking(top, by)
+
+    def group_ranking(self, top: int | None = None, by: str = FINAL) -> GroupRanking:
+        """Return a ranking of the groups of features that ``dataset.feature_groups`` forms.
+
+        Parameters
+        ----------
+        top : int, optional
+            Number of single features that count as selected, as of `ranking`.
+        by : str, default="final"
+            Whose scores the members have, as of `ranking`.
+
+        Returns
+        -------
+        GroupRanking
+            Ranking of all groups.
+
+        Raises
+        ------
+        ConfigError
+            If ``top`` is not between 1 and the number of features, or ``by`` is no source.
+        UnfinishedStudyError
+            If the study has not finished.
+        StudyError
+            If the study has no groups of features, its method does not rank features, or ``by`` is
+            ``"final"`` and the study has no final fold.
+        """
+        groups = self.facts.rank_groups(self.ranking(top, by))
+        if groups is None:
+            raise StudyError(
+                f"the study {self.name} has no groups of features; set dataset.feature_groups, e.g."
+                " to {correlated: 0.7}, or rank single features by ranking()."
+            )
+        return groups
 
     def stability(self, top: int | None = None) -> Stability:
         """Return the stability of the features that the outer folds' winners select.

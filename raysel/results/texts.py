@@ -15,6 +15,7 @@ from raysel.data.layouts import SEPARATOR
 from raysel.data.planted_table import BATCH, NOISE, PLANTED, PLATE, PROXY
 from raysel.evaluation.confounds import CONFOUNDS
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
+from raysel.evaluation.group_ranking import GroupRanking
 from raysel.evaluation.records import ChooseN, RefitRecord
 from raysel.numerics.inference import PairedComparison, TTestResult
 from raysel.numerics.metrics import has_positive_class, is_of_quantities
@@ -579,6 +580,41 @@ def feature_table(
         f" their best {ranking.n_selected}"
     )
     return TextTable(list(columns), list(zip(*columns.values(), strict=True)), title)
+
+
+def group_table(groups: GroupRanking, most: int = 10) -> TextTable:
+    """Return the first groups of features with their members, each with its share of the folds."""
+    features, n_folds = groups.features, groups.features.n_folds
+    shown = groups.order[:most]
+
+    def members(group: int) -> str:
+        named = [
+            f"{short(features.feature_names[i], 40)} {features.selection_count[i]}/{n_folds}"
+            for i in groups.members[group]
+        ]
+        return listed(named, 5, " and {n_more} more")
+
+    columns = {
+        "one of": [short(groups.labels[i], 50) for i in shown],
+        "group": [short(groups.names[i], 40) for i in shown],
+        "folds": [f"{groups.fold_selected[:, i].sum()}/{n_folds}" for i in shown],
+        "members": [members(i) for i in shown],
+    }
+    title = (
+        f"First {len(shown)} of {groups.n_groups} groups of features, by the median rank of their"
+        f" best member; folds: how many have a member among their best {features.n_selected}"
+    )
+    return TextTable(list(columns), list(zip(*columns.values(), strict=True)), title)
+
+
+def first_groups(groups: GroupRanking, most: int = 3) -> str:
+    """Return the first groups of features and the stability of their selection, in a line."""
+    n_folds = groups.features.n_folds
+    first = [
+        f"{short(groups.labels[i], 40)} ({groups.fold_selected[:, i].sum()}/{n_folds} folds)"
+        for i in groups.order[:most]
+    ]
+    return f"first of {groups.n_groups}: {', '.join(first)}; stability {groups.stability}"
 
 
 def best_features_table(facts: Facts, ranking: FeatureRanking) -> TextTable:

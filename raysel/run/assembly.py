@@ -45,7 +45,7 @@ def assemble_study(
     outer: Any,
     inner: Any,
     evaluation: Mapping[str, Any],
-    scaling: str,
+    dataset_section: Mapping[str, Any],
     seed: int,
     saved: bool,
     sections: Mapping[str, Any],
@@ -67,7 +67,7 @@ def assemble_study(
     raw = {
         "name": "nested-search",
         "seed": seed,
-        "dataset": {"path": OWN_DATA, "scaling": scaling},
+        "dataset": {"path": OWN_DATA, **dataset_section},
         "solver": {"name": method, "params": fixed, "space": union},
         "evaluation": evaluation,
         "cv": {"outer": _count(outer), "inner": _count(inner)},

@@ -114,6 +114,10 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         inner score, the best, or none (the score is the mean over all of them).
     scaling : {"none", "zscore", "unit", "minmax", "row_unit"}, default="none"
         Scaling of the samples before the estimator, fitted on each training set.
+    feature_groups : str or dict, default=None
+        Groups that features are also ranked by, as ``dataset.feature_groups`` of a configuration:
+        the path of a table, ``{group: list of features}`` or ``{"correlated": 0.7}``;
+        ``study_.group_ranking()`` returns the ranking.
     n_jobs : int, default=1
         Number of processes, by joblib; -1: all processors. The numbers do not depend on it.
     path : str or Path, default=None
@@ -184,6 +188,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         scoring_estimator: str | Mapping[str, Any] = AUTO,
         choose_n: str = "one_se",
         scaling: str = "none",
+        feature_groups: str | Mapping[str, Any] | None = None,
         n_jobs: int = 1,
         path: str | Path | None = None,
         tracking: str | None = None,
@@ -200,6 +205,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.scoring_estimator = scoring_estimator
         self.choose_n = choose_n
         self.scaling = scaling
+        self.feature_groups = feature_groups
         self.n_jobs = n_jobs
         self.path = path
         self.tracking = tracking
@@ -537,7 +543,10 @@ def make_study(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLi
             outer=checked_folds("outer", search.outer),
             inner=checked_folds("inner", search.inner),
             evaluation=evaluation_section(search),
-            scaling=search.scaling,
+            dataset_section={
+                "scaling": search.scaling,
+                "feature_groups": search.feature_groups,
+            },
             seed=draw_seed(search.random_state),
             saved=has_files(search),
             sections={

@@ -80,6 +80,7 @@ def study_record(
         data_remarks=data_remarks,
         data_notes=data_notes,
         data_files=_data_files(config.dataset),
+        feature_groups=study.feature_groups,
     )
 
 

@@ -19,6 +19,7 @@ from raysel.config.schema import StudyConfig
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
+from raysel.data.feature_groups import make_feature_groups
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import make_scaler
 from raysel.data.table_rows import TableRows
@@ -77,6 +78,8 @@ class Study:
     #: Image that pictures show below maps, the value of each cell of a sample's array; None: the
     #: mean sample; shape (n_cells,).
     background: FloatArray | None = None
+    #: Columns of each group of features, by its name.
+    feature_groups: Mapping[str, list[int]] = field(default_factory=dict)
     #: Estimator that is given as an object; None: that of ``solver.name``.
     template: Template | None = None
     #: What ``search.executor`` auto stands for; None: not known yet.
@@ -150,6 +153,9 @@ class Study:
         tried_out = preparation and tried_preparation(preparation, dataset)
         check_data(config, dataset, can)
         problems, study = Problems(), self
+        with problems.collect():
+            groups = make_feature_groups(config.dataset.feature_groups, dataset)
+            study = replace(study, feature_groups=groups)
         with problems.collect():
             check_evaluation(config, dataset)
         with problems.collect():

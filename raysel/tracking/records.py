@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeAlias
 
 from raysel.config import config_from_dict
@@ -102,6 +103,8 @@ class StudyRecord:
     #: ``"dataset.path"``, or ``"dataset.tasks.faces.path"`` for a task; empty if they were not
     #: recorded.
     data_files: Mapping[str, str] = field(default_factory=dict)
+    #: Indices of the features of each group, by its name; empty without groups.
+    feature_groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def data_name(self) -> str:
@@ -295,6 +298,12 @@ def _check_study(study: StudyRecord) -> None:
     _check(
         all(0 <= i < d for i in study.constant), "the index of a constant feature is out of range"
     )
+    grouped = list(chain.from_iterable(study.feature_groups.values()))
+    _check(
+        all(0 <= i < d for i in grouped) and len(set(grouped)) == len(grouped),
+        "the index of a feature of a group is out of range, or in two groups",
+    )
+    _check(all(study.feature_groups.values()), "a group of features has no member")
     _check("raysel" in study.versions, "the version of raysel is not recorded")
     _check_config(study)
     try:

@@ -380,7 +380,9 @@ search.grace_period=3  search.reduction_factor=2  search.synchronous=false  sear
 SAME = re.split(
     r"\s{2,}",
     """\
-name=other  output=null  pictures=[]  dataset.background=brain.png  dataset.keep=[time]  tracking=null  tracking.uri=x
+name=other  output=null  pictures=[]  dataset.background=brain.png  dataset.keep=[time]
+dataset.feature_groups=groups.csv  dataset.feature_groups={correlated: 0.7}  dataset.feature_groups={m: [a, b]}
+tracking=null  tracking.uri=x
 tracking.mlflow=false
 tracking.register=digits model  search.max_concurrent=null  search.resources={GPU: 1}  search.executor=serial
 search.executor=auto  evaluation.C=[1.0]  evaluation.classifier=knn  evaluation.estimator=knn

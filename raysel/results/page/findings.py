@@ -9,6 +9,7 @@ import numpy as np
 
 from raysel.core.printing import joined_lines, short
 from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.group_ranking import GroupRanking
 from raysel.evaluation.records import FINAL
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS
@@ -204,6 +205,8 @@ def features(result: StudyResult) -> Section:
     blocks: list[Block] = [Text([lead, _model_sentence(result, ranking)])]
     if len(ranking.recommended_top(1)):
         blocks.append(_top_table(result, ranking))
+    if groups := result.facts.rank_groups(ranking):
+        blocks.append(_group_table(groups))
     if result.recorded.has_final and ranking.n_scored:
         blocks.append(contents.Pictures(pictures(result, "features")))
     if line := texts.modalities(result.facts):
@@ -239,6 +242,16 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
     caption = f"{shown.title}; consensus: place by the median rank over the folds."
     if "direction" in shown.header:
         caption += " Direction: what larger values speak for in the final model."
+    return Table(caption, shown.header, shown.rows, shown.text_columns, download=data)
+
+
+def _group_table(groups: GroupRanking) -> Table:
+    """Return the first groups of features, with the members of all to download."""
+    shown = texts.group_table(groups)
+    whole = groups.to_table()
+    rows = zip(*whole.to_pydict().values(), strict=True)
+    data = contents.csv_download("groups.csv", whole.column_names, rows, _RANKING_BYTES)
+    caption = f"{shown.title}. Stability of the groups {groups.stability}."
     return Table(caption, shown.header, shown.rows, shown.text_columns, download=data)
 
 
