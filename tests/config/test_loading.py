@@ -753,3 +753,26 @@ def test_source_nifti_keeps_the_path_of_the_table(tmp_path):
     nifti = TABLE.replace("path: a.csv", "source: nifti, path: a.csv, mask: m.nii")
     moved = read(tmp_path, nifti, "dataset.path=b.csv").dataset
     assert (moved.source, moved.path, moved.mask) == ("nifti", "b.csv", "m.nii")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("3", "3 forms no groups"),
+        ("{}", "forms no groups"),
+        ("{correlated: 2}", "above 0 and at most 1"),
+        ("{correlated: true}", "above 0 and at most 1"),
+        ("{module: []}", "the group module is"),
+        ("{module: G01}", "list its features"),
+    ],
+)
+def test_what_forms_no_feature_groups_is_refused(tmp_path, given, told):
+    with pytest.raises(ConfigError, match=told):
+        read(tmp_path, STUDY, f"dataset.feature_groups={given}")
+
+
+def test_feature_groups_come_back_as_they_were(tmp_path):
+    text = "{module: [G01, 7], other: [G02]}"
+    config = read(tmp_path, STUDY, f"dataset.feature_groups={text}")
+    assert config.dataset.feature_groups == {"module": ["G01", "7"], "other": ["G02"]}
+    assert config_from_dict(config.to_dict()) == config
