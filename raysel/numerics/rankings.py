@@ -353,11 +353,11 @@ def _best_bound(q: float, p: int, threshold: float, n_pairs: int) -> float:
     return bound
 
 
-def smallest_threshold(q: float, p: int, n_pairs: int) -> float:
-    """Return the smallest threshold whose bound is at most 1; 1 if there is none."""
+def smallest_threshold(q: float, p: int, n_pairs: int, n_false: float = 1.0) -> float:
+    """Return the smallest threshold whose bound is at most ``n_false``; 1 if there is none."""
     for count in range(n_pairs + 1, 2 * n_pairs):
         threshold = count / (2 * n_pairs)
-        if _best_bound(q, p, threshold, n_pairs) <= 1.0:
+        if _best_bound(q, p, threshold, n_pairs) <= n_false:
             return threshold
     return 1.0
 
@@ -366,14 +366,15 @@ def smallest_threshold(q: float, p: int, n_pairs: int) -> float:
 _USUAL = 0.9
 
 
-def bounded_top(most: int, p: int, n_pairs: int) -> int:
-    """Return a number of features of which some threshold bounds the false ones by 1.
+def bounded_top(most: int, p: int, n_pairs: int, n_false: float = 1.0) -> int:
+    """Return a number of features of which some threshold bounds the false ones by ``n_false``.
 
     ``most`` if there is such a threshold, else the largest number that has one of at most 0.9; at
     least 1.
     """
-    threshold = smallest_threshold(most, p, n_pairs)
-    if _best_bound(most, p, threshold, n_pairs) <= 1:
+    threshold = smallest_threshold(most, p, n_pairs, n_false)
+    if _best_bound(most, p, threshold, n_pairs) <= n_false:
         return most
-    fitting = (q for q in range(most, 0, -1) if smallest_threshold(q, p, n_pairs) <= _USUAL)
+    sizes = range(most, 0, -1)
+    fitting = (q for q in sizes if smallest_threshold(q, p, n_pairs, n_false) <= _USUAL)
     return next(fitting, 1)

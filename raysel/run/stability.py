@@ -159,7 +159,7 @@ def stability_selection(
     >>> found = stability_selection("raysel-studies/faces", threshold=0.9)  # doctest: +SKIP
     >>> found.thresholds()  # doctest: +SKIP
     """
-    _check_numbers(subsamples, threshold)
+    check_numbers(subsamples, threshold)
     options = RunOptions.of(address, allow_mixed_versions, progress)
     with finished_study(path, config, overrides, executor=executor, options=options) as finished:
         result = finished.result
@@ -191,7 +191,8 @@ def stability_selection(
     return selection
 
 
-def _check_numbers(subsamples: int, threshold: float | None) -> None:
+def check_numbers(subsamples: int, threshold: float | None, name: str = "subsamples") -> None:
+    """Check a number of halves, by the name of its parameter, and a threshold."""
     if (
         isinstance(subsamples, bool)
         or not isinstance(subsamples, int)
@@ -199,7 +200,7 @@ def _check_numbers(subsamples: int, threshold: float | None) -> None:
         or subsamples % 2
     ):
         raise ConfigError(
-            f"subsamples={subsamples!r} must be an even whole number from 4 to {_MOST}: two for"
+            f"{name}={subsamples!r} must be an even whole number from 4 to {_MOST}: two for"
             " each pair."
         )
     if threshold is not None:
