@@ -62,6 +62,9 @@ ARGUMENTS = {
     "benchmarks/pipelines/run.py": "--columns 200 --cases within --repeats 1",
     "benchmarks/stored-data/run.py": "--samples 300 --side 8 --compare",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
+    "claims/discoveries/run.py": (
+        "--studies 2 --columns 30 --designs modules --targets quantity --output few.csv"
+    ),
     "claims/smml-planted/planted.py": "2",
     "benchmarks/smml-speed/run.py": "solvers --limit 0.1",
     "claims/smr-start/accuracy.py": "2",
