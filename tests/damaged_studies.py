@@ -38,6 +38,7 @@ def doors(study: Path) -> list[tuple[str, ...]]:
         *(("select", path), ("select", path, "--top", "2"), ("report", path), ("compare", path)),
         *(("trust", path), ("audit", path, "--permutations", "0")),
         *(("stability", "--subsamples", "4", *few), ("permute", "--permutations", "3", *few)),
+        ("claims", *few),
         *(("tune", "--resume", path, "--quiet"), ("tune", str(study / "config.yaml"), "--dry-run")),
     ]
 

@@ -249,6 +249,24 @@ def _permute(parser: ArgumentParser) -> None:
     _add_resampling(parser)
 
 
+def _claims(parser: ArgumentParser) -> None:
+    _add_finished_study(parser)
+    add = parser.add_argument
+    rate = parser.add_mutually_exclusive_group()
+    rate.add_argument(
+        "--fdr", type=float, metavar="L", help="false discovery rate of the claims (default: 0.1)"
+    )
+    rate.add_argument(
+        "--fwer", type=float, metavar="L", help="probability of any false claim, in place of --fdr"
+    )
+    text = (
+        "absolute correlation from which on features form a group (default: the groups of"
+        " dataset.feature_groups, else 0.5)"
+    )
+    add("--correlated", type=float, metavar="R", help=text)
+    _add_resampling(parser)
+
+
 def _audit(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add(
@@ -429,6 +447,15 @@ COMMANDS = {
         "Test a finished study by permuted labels: p value of its honest score, and of each"
         " feature's score, which claims single features for filters that rate each alone."
         " Permutations that were computed before are used again.",
+        computes=True,
+    ),
+    "claims": Command(
+        "claim features of a finished study at a false discovery rate",
+        _claims,
+        "resampling:claims",
+        "Claim features that tell the label beside all others, with a bound on false claims."
+        " Strongly correlated features are claimed as one group. The tests use all samples of the"
+        " study, and nothing that was chosen on them.",
         computes=True,
     ),
     "audit": Command(

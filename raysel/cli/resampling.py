@@ -1,4 +1,4 @@
-"""Commands ``permute`` and ``stability``, which resample a finished study."""
+"""Commands ``permute``, ``stability`` and ``claims``, which compute with a finished study."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from raysel.cli.summary import print_path, print_table
 from raysel.core.printing import Terminal, first_line, program
 from raysel.core.storage.working_copy import shown_place
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
+from raysel.results.feature_claims import FOLDER as CLAIMS
+from raysel.results.feature_claims import FeatureClaims
 from raysel.results.permutation import FEATURES, PermutationTest
 from raysel.results.permutation import FOLDER as PERMUTATION
 from raysel.results.progress import ProgressLine
 from raysel.results.result import StudyResult
 from raysel.results.stability import FOLDER as STABILITY
 from raysel.results.stability import StabilitySelection
+from raysel.run.claims import claim_features
 from raysel.run.launch import working_folder
 from raysel.run.options import RunOptions
 from raysel.run.permutation import permutation_test
@@ -39,6 +42,13 @@ def stability(arguments: Namespace) -> int:
     """Run stability selection on a finished study, and return the exit status."""
     options = ("subsamples", "top", "threshold")
     return _run(arguments, "stability", "halves", stability_selection, options, _print_selection)
+
+
+def claims(arguments: Namespace) -> int:
+    """Claim features of a finished study, and return the exit status."""
+    return _run(
+        arguments, "claims", "tests", claim_features, ("fdr", "fwer", "correlated"), _print_claims
+    )
 
 
 def _run(
@@ -86,6 +96,18 @@ def _print_test(path: Path, test: PermutationTest, out: Console) -> None:
     if test.features:
         out.print(shown_place(path / FEATURES))
     out.print(shown_place(path / PERMUTATION / "result.json"))
+
+
+def _print_claims(path: Path, claims: FeatureClaims, out: Console) -> None:
+    answer, *others = claims.sentences()
+    out.print(answer, markup=False)
+    if claims.figures().rows:
+        out.print()
+        print_table(claims.figures(), out)
+    out.print()
+    for sentence in others:
+        out.print(sentence, markup=False)
+    out.print(shown_place(path / CLAIMS / "claims.csv"))
 
 
 def _print_selection(path: Path, selection: StabilitySelection, out: Console) -> None:

@@ -32,8 +32,8 @@ TERMS: Final = {
         " that of permuted labels."
     ),
     "claim": (
-        "A statement on features beyond these samples, with a bound on its error; raysel stability"
-        " and raysel permute make it."
+        "A statement on features beyond these samples, with a bound on its error; raysel claims,"
+        " stability and permute make it."
     ),
     "remark": "A limitation of the result, with what to do about it.",
 }

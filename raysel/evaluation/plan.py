@@ -29,6 +29,7 @@ Purpose = Literal[
     "half fit",
     "permutation",
     "noise",
+    "claims",
 ]
 
 _PURPOSES: tuple[Purpose, ...] = get_args(Purpose)

@@ -8,6 +8,7 @@ from itertools import chain
 
 from raysel.core.printing import by_number
 from raysel.results.facts import Facts
+from raysel.results.feature_claims import FOLDER as CLAIMS
 from raysel.results.permutation import FEATURES, LEVEL
 from raysel.results.stability import FOLDER as STABILITY
 
@@ -40,6 +41,23 @@ def find_claims(facts: Facts) -> list[Claim]:
 def claims_of_features(facts: Facts) -> list[Claim]:
     """Return the claims about single features."""
     return [claim for claim in find_claims(facts) if claim.features is not None]
+
+
+def _beside_all_others(facts: Facts) -> Iterator[Claim]:
+    """Claim features, or groups of correlated ones, that tell the labels beside all others."""
+    tested = facts.claims
+    if tested is None:
+        return
+    names = [tested.name(g) for g in tested.order().tolist() if tested.claimed[g]]
+    yield Claim(
+        command="claims",
+        what=tested.short_sentence(),
+        level=f"{tested.rate_name} {tested.level:g}",
+        assumption=tested.assumption,
+        sentence=tested.short_sentence(),
+        features=names,
+        table=f"{CLAIMS}/claims.csv",
+    )
 
 
 def _by_permuted_labels(facts: Facts) -> Iterator[Claim]:
@@ -99,4 +117,8 @@ def _told(n: int) -> str:
 
 
 #: Where claims come from, the strongest first.
-SOURCES: tuple[Callable[[Facts], Iterator[Claim]], ...] = (_by_permuted_labels, _by_halves)
+SOURCES: tuple[Callable[[Facts], Iterator[Claim]], ...] = (
+    _beside_all_others,
+    _by_permuted_labels,
+    _by_halves,
+)

@@ -19,6 +19,7 @@ from raysel.numerics.inference import MeanInterval
 from raysel.results import scores
 from raysel.results.agreement import Agreement, choose_top, source_ranking
 from raysel.results.coefficients import Coefficients
+from raysel.results.feature_claims import FeatureClaims
 from raysel.results.permutation import PermutationTest
 from raysel.results.planted import PlantedGenes
 from raysel.results.records import StudyRecords
@@ -291,10 +292,14 @@ class Facts:
         added: dict[str, FloatArray] = {}
         if self.stability_selection is not None:
             added[SELECTION_PROBABILITY] = self.stability_selection.probability
+        n_beside = len(self.records.feature_names) - self.n_features
+        p_values: dict[str, FloatArray] = {}
         if self.permutation_test is not None:
-            n_beside = len(self.records.feature_names) - self.n_features
-            for name, values in self.permutation_test.ranking_columns().items():
-                added[name] = np.pad(values, (0, n_beside), constant_values=1.0)
+            p_values |= self.permutation_test.ranking_columns()
+        if self.claims is not None:
+            p_values |= self.claims.ranking_columns()
+        for name, values in p_values.items():
+            added[name] = np.pad(values, (0, n_beside), constant_values=1.0)
         return added
 
     @cached_property
@@ -323,6 +328,11 @@ class Facts:
     def permutation_test(self) -> PermutationTest | None:
         """Permutation test, if it has been run."""
         return self.records.permutation_test
+
+    @property
+    def claims(self) -> FeatureClaims | None:
+        """Claims about the features, if any were made."""
+        return self.records.claims
 
     # --- remarks -----------------------------------------------------------------------------
 
@@ -374,6 +384,8 @@ class Facts:
             )
         if self.permutation_test is not None:
             figures["permutation_test"] = self.permutation_test.to_json()
+        if self.claims is not None:
+            figures["claims"] = self.claims.to_json()
         if self.modality_scores:
             figures["modality_scores"] = self.modality_scores
         if self.redundancy:

@@ -20,6 +20,8 @@ from raysel.evaluation.agreement import FoldRanks
 from raysel.evaluation.feature_ranking import default_n_selected
 from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.numerics.rankings import selection_ranks
+from raysel.results.feature_claims import FOLDER as CLAIMS
+from raysel.results.feature_claims import FeatureClaims, read_claims
 from raysel.results.permutation import FOLDER as PERMUTATION
 from raysel.results.permutation import PermutationTest, identity, read_permutation_test
 from raysel.results.stability import FOLDER, StabilitySelection, read_stability_selection
@@ -277,6 +279,14 @@ class StudyRecords:
         return read_permutation_test(
             self.path / PERMUTATION, names[: self.n_candidates], now, n_rows=len(names)
         )
+
+    @cached_property
+    def claims(self) -> FeatureClaims | None:
+        """Claims about the features; None if none were made of these data."""
+        if self.status != "finished" or self.in_memory:
+            return None
+        names = self.feature_names[: self.n_candidates]
+        return read_claims(self.path / CLAIMS, names, self.stored.study.data_hash)
 
     @cached_property
     def fold_ranks(self) -> FoldRanks:

@@ -18,6 +18,7 @@ from raysel.numerics.rankings import Stability
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS, stability_curve
 from raysel.results.facts import Facts
+from raysel.results.feature_claims import FeatureClaims
 from raysel.results.frames import trials_frame, winners_frame
 from raysel.results.permutation import PermutationTest
 from raysel.results.records import StudyRecords, read_study
@@ -366,6 +367,14 @@ class StudyResult:
         None if it has not run, or if a winner has changed since then.
         """
         return self.recorded.permutation_test
+
+    @property
+    def claims(self) -> FeatureClaims | None:
+        """Claims about the features that `raysel.claim_features` last made.
+
+        None if it has not run, or if the data have changed since then.
+        """
+        return self.recorded.claims
 
     # --- models -----------------------------------------------------------------------------
 

@@ -44,6 +44,7 @@ _HALVES = (
     " bound on the number of false selections)"
 )
 _PERMUTED = "The permutation test (how often a score as high is reached where labels mean nothing)"
+_CLAIMS = "Claims (which features tell the label beside all others, at a false discovery rate)"
 #: What is said of the score of a reference, and of the method beside it.
 _WITH = {
     "all features": "Without selection",
@@ -779,4 +780,6 @@ def open_checks(facts: Facts, place: str, program: str = "raysel") -> list[tuple
         checks.append((_HALVES, f"{program} stability {place}"))
     if facts.permutation_test is None:
         checks.append((_PERMUTED, f"{program} permute {place} --permutations 200"))
+    if facts.claims is None and not facts.records.layout.is_multitask:
+        checks.append((_CLAIMS, f"{program} claims {place} --fdr 0.1"))
     return checks

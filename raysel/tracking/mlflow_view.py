@@ -228,6 +228,9 @@ def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[st
         metrics["permutation_p_value"] = test["p_value"]
         metrics["permutation_smallest_p_value"] = test["smallest_possible_p_value"]
         tags["raysel.permutation_test"] = " ".join(test["sentences"])
+    if claims := manifest.get("claims"):
+        metrics["claimed_features"] = float(len(claims["claimed"]))
+        tags["raysel.claims"] = " ".join(claims["sentences"])
     return metrics, tags
 
 

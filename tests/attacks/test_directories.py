@@ -27,6 +27,7 @@ DOORS = {
     "select": lambda path: select.main([path]),
     "report": lambda path: run_command(["report", path]),
     "stability": lambda path: run_command(["stability", path, "--executor", "serial"]),
+    "claims": lambda path: run_command(["claims", path, "--executor", "serial"]),
     "permute": lambda path: run_command(["permute", path, "--executor", "serial"]),
 }
 

@@ -162,6 +162,9 @@ def claims(result: StudyResult) -> Section:
     blocks += pictures(result, "claims")
     if (permuted := result.permutation_test) is not None:
         blocks += [Text([" ".join(permuted.limits())]), _permutations(permuted)]
+    if (tested := result.claims) is not None:
+        shown = [Text(tested.sentences()), _plain_table(tested.figures())]
+        blocks.append(contents.Folded("Tests beside all other features", shown))
     if (halves := result.stability_selection) is not None:
         sentences = [halves.sentence(), *map(joined_lines, halves.remarks())]
         blocks.append(contents.Folded("Stability selection", [Text(sentences)]))

@@ -1,0 +1,278 @@
+"""Claims about the features of a finished study, as its files hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.errors import DirectoryError
+from raysel.core.files import make_instance, read_json
+from raysel.core.printing import short
+from raysel.evaluation.ranking_files import write_manifest, write_table
+from raysel.numerics.conditional_tests import adjust_for_fdr, adjust_for_fwer
+from raysel.results.tables import TextTable, read_numbers
+
+#: Folder of the files in a study's directory.
+FOLDER = "claims"
+_TABLE, _RESULT = "claims", "result.json"
+_COLUMNS = ("index", "group", "p_value", "share")
+#: Largest number of groups and of members of a group that a table names.
+_MOST_NAMED, _MOST_MEMBERS = 20, 4
+
+ErrorRate = Literal["fdr", "fwer"]
+#: Each error rate: its name, how p values are adjusted for it, and by whom.
+_RATES = {
+    "fdr": ("false discovery rate", adjust_for_fdr, "Benjamini-Hochberg"),
+    "fwer": ("family-wise error rate", adjust_for_fwer, "Holm"),
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FeatureClaims:
+    """Which features, or groups of correlated ones, tell the labels beside all others."""
+
+    #: Names of the features.
+    feature_names: tuple[str, ...]
+    #: Number of each feature's group, from 0 by the first feature; shape (d,).
+    group: IntArray
+    #: P value of each group; 1 of one that was not tested; shape (n_groups,).
+    p_value: FloatArray
+    #: Share of what the other features leave of the labels' variance that each group explains; NaN
+    #: of one that was not tested; shape (n_groups,).
+    share: FloatArray
+    #: Error rate that claims are made at, and its level.
+    rate: ErrorRate
+    level: float
+    #: Absolute correlation from which on features form a group; None: the groups are given.
+    correlated: float | None
+    #: What is independent, and its number: "samples", "groups" or "blocks".
+    unit: str
+    n_units: int
+    #: Errors of the groups whose test failed, by number; they count as telling nothing.
+    errors: Mapping[int, str] = field(default_factory=dict)
+    #: Hash of the data, by which claims that no longer hold are known.
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    #: Sentences on other versions: those of a later raysel, and of nodes of a cluster.
+    mixed: tuple[str, ...] = ()
+
+    @property
+    def tested(self) -> BoolArray:
+        """Mask of the groups that were tested: a lasso of all features gives them weight."""
+        return ~np.isnan(self.share)
+
+    @cached_property
+    def adjusted(self) -> FloatArray:
+        """P value of each group, adjusted for all groups; shape (n_groups,)."""
+        _, adjust, _ = _RATES[self.rate]
+        return adjust(self.p_value)
+
+    @property
+    def claimed(self) -> BoolArray:
+        """Mask of the groups that are claimed."""
+        return self.tested & (self.adjusted <= self.level)
+
+    @cached_property
+    def members(self) -> list[IntArray]:
+        """Positions of the features of each group."""
+        order = np.argsort(self.group, kind="stable")
+        ends = np.cumsum(np.bincount(self.group))
+        return np.split(order, ends[:-1])
+
+    def order(self) -> IntArray:
+        """Return the numbers of the groups, the smallest p value first."""
+        return np.argsort(self.p_value, kind="stable").astype(np.int64)
+
+    def name(self, group: int) -> str:
+        """Name a group by its first feature, and say how many others it has."""
+        members = self.members[group]
+        name = self.feature_names[members[0]]
+        if len(members) == 1:
+            return name
+        return f"{name} and {len(members) - 1} more"
+
+    @property
+    def rate_name(self) -> str:
+        """Name of the error rate."""
+        return _RATES[self.rate][0]
+
+    @property
+    def assumption(self) -> str:
+        """What must hold."""
+        return (
+            f"the {self.n_units} {self.unit} are independent, and a lasso fits what the other"
+            " features tell of the label and of the feature"
+        )
+
+    def sentences(self) -> list[str]:
+        """Return what is claimed, and under which assumptions, as sentences."""
+        return [self.short_sentence(), *self._meaning(), *self._remarks()]
+
+    def short_sentence(self) -> str:
+        """Say how many features or groups are claimed, at which level."""
+        rate, _, _ = _RATES[self.rate]
+        n, n_groups = int(self.claimed.sum()), len(self.p_value)
+        noun = "features"
+        if n_groups < len(self.feature_names):
+            noun = "features or groups of correlated ones"
+        if n:
+            return f"{n} of {n_groups} {noun} are claimed at a {rate} of {self.level:g}."
+        if not self.tested.any():
+            return f"No feature is claimed at a {rate} of {self.level:g}: none has weight."
+        smallest = f"The smallest level at which one is: {self.adjusted.min():.2g}."
+        return f"No feature is claimed at a {rate} of {self.level:g}. {smallest}"
+
+    def _meaning(self) -> Iterator[str]:
+        _, _, author = _RATES[self.rate]
+        yield "A claimed feature tells the label beside all other features, also confounds."
+        yield (
+            f"Tested are {int(self.tested.sum())} of {len(self.p_value)} by the generalised"
+            f" covariance measure, adjusted for all by {author}; a lasso gives the rest no weight."
+        )
+        yield f"It holds if {self.assumption}."
+
+    def _remarks(self) -> Iterator[str]:
+        n_grouped = sum(len(members) > 1 for members in self.members)
+        if n_grouped:
+            formed = "dataset.feature_groups forms"
+            if self.correlated is not None:
+                formed = f"Features that correlate by {self.correlated:g} or more form"
+            yield (
+                f"{formed} {n_grouped} groups. A claimed group tells the label; which of its"
+                " features does stays open."
+            )
+        if self.errors:
+            number, reason = next(iter(self.errors.items()))
+            yield (
+                f"{len(self.errors)} tests failed and count as telling nothing; the first, of"
+                f" {self.name(number)}: {reason.strip().splitlines()[0]}"
+            )
+        yield from self.mixed
+
+    def figures(self) -> TextTable:
+        """Return the claimed groups with their figures, or the first ones if none is claimed."""
+        shown = [g for g in self.order().tolist() if self.claimed[g]]
+        title = f"{len(shown)} claimed"
+        if not shown:
+            shown = [g for g in self.order().tolist()[:5] if self.tested[g]]
+            title = "Smallest p values, none claimed"
+        if len(shown) > _MOST_NAMED:
+            title = f"First {_MOST_NAMED} of {title}"
+        rows = [
+            [
+                short(self._member_names(g), 50),
+                f"{self.p_value[g]:.2g}",
+                f"{self.adjusted[g]:.2g}",
+                f"{self.share[g]:.3f}",
+            ]
+            for g in shown[:_MOST_NAMED]
+        ]
+        return TextTable(["feature or group", "p", "adjusted p", "share explained"], rows, title)
+
+    def _member_names(self, group: int) -> str:
+        members = self.members[group]
+        named = ", ".join(self.feature_names[j] for j in members[:_MOST_MEMBERS])
+        if len(members) > _MOST_MEMBERS:
+            return f"{named} and {len(members) - _MOST_MEMBERS} more"
+        return named
+
+    def ranking_columns(self) -> dict[str, FloatArray]:
+        """Return the column ``p_value_claim`` of the ranking: adjusted, that of the group."""
+        return {"p_value_claim": self.adjusted[self.group]}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary of the claims for the manifest."""
+        return {
+            "of": "features given all others, by the generalised covariance measure",
+            "rate": self.rate,
+            "level": self.level,
+            "n_tested": int(self.tested.sum()),
+            "n_groups": len(self.p_value),
+            "claimed": self.claimed_names(),
+            "sentences": self.sentences(),
+        }
+
+    def claimed_names(self) -> list[list[str]]:
+        """Return the names of the features of each claimed group, the smallest p value first."""
+        return [self._names(g) for g in self.order().tolist() if self.claimed[g]]
+
+    def write(self, folder: Path, coordinates: Mapping[str, LabelArray]) -> list[Path]:
+        """Write ``claims.csv``, ``claims.parquet`` and ``result.json``, a row a feature."""
+        order = np.lexsort((np.arange(len(self.group)), self.p_value[self.group]))
+        columns: dict[str, Any] = {
+            "feature": np.array(self.feature_names),
+            "index": np.arange(len(self.feature_names)),
+            **coordinates,
+            "group": self.group,
+            "group_size": np.bincount(self.group)[self.group],
+            "p_value": self.p_value[self.group],
+            "p_value_adjusted": self.adjusted[self.group],
+            "share": self.share[self.group],
+            "tested": self.tested[self.group],
+            "claimed": self.claimed[self.group],
+        }
+        table = pa.table({name: pa.array(np.asarray(c)[order]) for name, c in columns.items()})
+        described = {
+            "schema": 1,
+            "sentences": self.sentences(),
+            "claimed": self.claimed_names(),
+            "errors": {str(number): reason for number, reason in self.errors.items()},
+            **{name: getattr(self, name) for name in _Stored.__dataclass_fields__},
+        }
+        return [
+            *write_table(table, folder, _TABLE),
+            write_manifest(folder / _RESULT, {**described, "mixed": list(self.mixed)}),
+        ]
+
+    def _names(self, group: int) -> list[str]:
+        return [self.feature_names[j] for j in self.members[group]]
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What the file of claims says beside the table."""
+
+    rate: ErrorRate
+    level: float
+    correlated: float | None
+    unit: str
+    n_units: int
+    errors: dict[int, str]
+    identity: dict[str, Any]
+    mixed: tuple[str, ...]
+
+
+def read_claims(folder: Path, feature_names: Sequence[str], data_hash: str) -> FeatureClaims | None:
+    """Read the claims that `FeatureClaims.write` wrote; None if there are none of these data."""
+    if not (folder / _RESULT).exists():
+        return None
+    try:
+        raw = read_json(folder / _RESULT)
+        stored = make_instance(_Stored, raw)
+        if stored.identity.get("data_hash") != data_hash:
+            return None
+        n = len(feature_names)
+        table = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, (n,))
+        by_index = np.argsort(table["index"])
+        group = np.asarray(table["group"])[by_index].astype(np.int64)
+        _, first = np.unique(group, return_index=True)
+        p_value, share = (np.asarray(table[name])[by_index][first] for name in ("p_value", "share"))
+        if not np.array_equal(group[first], np.arange(len(first))) or not (p_value >= 0).all():
+            raise ValueError("the groups are not numbered from 0, or a p value is negative")
+        return FeatureClaims(
+            feature_names=tuple(feature_names),
+            group=group,
+            p_value=p_value,
+            share=share,
+            **vars(stored),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DirectoryError(
+            f"{folder} cannot be read as claims: {error}. Run raysel claims again, or remove it."
+        ) from error

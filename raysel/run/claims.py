@@ -1,0 +1,285 @@
+"""Claims of features that tell the labels of a finished study beside all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+from zlib import crc32
+
+import numpy as np
+
+from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.errors import ConfigError, DataError, StudyError
+from raysel.data.targets.folds import Units
+from raysel.evaluation.plan import derived_seed
+from raysel.numerics.conditional_tests import (
+    Folds,
+    conditional_test,
+    distil_labels,
+    independent_columns,
+)
+from raysel.numerics.correlations import correlated_groups
+from raysel.results.feature_claims import FOLDER, ErrorRate, FeatureClaims
+from raysel.run.options import RunOptions
+from raysel.run.pieces import FinishedStudy, Pieces, Work, finished_study, run_pieces
+from raysel.study.definition import Study
+from raysel.tracking.log import Listener
+
+#: Folds that choose penalties, and the fewest independent units of samples of a test.
+_N_FOLDS, _FEWEST_UNITS = 5, 20
+#: Level, and correlation of a group, where none is given.
+_LEVEL, _CORRELATED = 0.1, 0.5
+
+
+def claim_features(
+    path: str | Path,
+    config: str | Path | Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    fdr: float | None = None,
+    fwer: float | None = None,
+    correlated: float | None = None,
+    executor: Literal["serial", "ray"] | None = None,
+    address: str | None = None,
+    allow_mixed_versions: bool = False,
+    progress: bool | Listener = True,
+) -> FeatureClaims:
+    r"""Claim features that tell the labels beside all other features, with bounded false claims.
+
+    Features that correlate strongly form a group, which is claimed as one. For each group the
+    hypothesis is that it is independent of the labels given all other columns. A lasso of the other
+    columns is fitted to the labels and to each column of the group; the mean product of the
+    residuals is compared with 0 by the generalised covariance measure [1]_, as in distilled
+    conditional randomisation [2]_. Classes count as an indicator of their values. Penalties are
+    chosen by cross-validation, groups and blocks of samples kept whole.
+
+    Only groups that the lasso of all columns gives weight are tested; the others have the p value
+    1. P values are adjusted for all groups: by Benjamini and Hochberg for a false discovery rate,
+    by Holm for a family-wise error rate.
+
+    The tests use all samples, and neither the study's method nor its configurations: nothing that
+    was chosen on these samples enters a claim. They see what is linear in the prepared columns.
+
+    Finished tests are kept in the folder ``claims`` of the study's directory: an interrupted call
+    continues there, and another level computes nothing again. The result is written to
+    ``claims.csv``, ``claims.parquet`` and ``result.json`` there, and the study's ranking table gets
+    the column ``p_value_claim``.
+
+    Parameters
+    ----------
+    path : str or Path
+        Directory of the finished study.
+    config : str, Path or mapping, optional
+        Configuration of the study; that in the directory by default. Needed only if its solver
+        imports code.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration and cannot change a number, e.g.
+        ``dataset.path`` if the data have moved.
+    fdr : float, optional
+        Expected share of false claims among all claims, at most; 0.1 by default.
+    fwer : float, optional
+        Probability of one or more false claims, at most, in place of ``fdr``.
+    correlated : float, optional
+        Absolute correlation, above 0 and at most 1, from which on features form a group; by default
+        the groups are those of ``dataset.feature_groups``, else of features that correlate by 0.5.
+    executor : {"serial", "ray"}, optional
+        Where to compute; ``search.executor`` of the configuration by default. The numbers are the
+        same.
+    address : str, optional
+        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions can change numbers; the result names
+        them.
+    progress : bool or Listener, default=True
+        Whether to print a progress line, or an object that shows the progress.
+
+    Returns
+    -------
+    FeatureClaims
+        P values, claims, and what they assume.
+
+    Raises
+    ------
+    ConfigError
+        If a level is not between 0 and 1, or both are given.
+    DataError
+        If samples are of several tasks, or prepared samples have empty cells.
+    DirectoryError
+        If the directory holds no study or is in use, cannot be written, or holds tests of another
+        state of the study, or of another version.
+    UnfinishedStudyError
+        If the study has not finished.
+    StudyError
+        If the study has no final model, or fewer than 20 independent samples or groups.
+
+    References
+    ----------
+    .. [1] R. D. Shah, J. Peters, "The Hardness of Conditional Independence Testing and the
+       Generalised Covariance Measure", Annals of Statistics 48(3), 2020.
+    .. [2] M. Liu, E. Katsevich, L. Janson, A. Ramdas, "Fast and Powerful Conditional Randomization
+       Testing via Distillation", Biometrika 109(2), 2022.
+
+    Examples
+    --------
+    >>> found = claim_features("raysel-studies/genes", fdr=0.1)  # doctest: +SKIP
+    >>> found.figures()  # doctest: +SKIP
+    """
+    rate, level = _level(fdr, fwer)
+    if correlated is not None and not 0 < correlated <= 1:
+        raise ConfigError(f"correlated={correlated!r} must be above 0 and at most 1, e.g. 0.5.")
+    options = RunOptions.of(address, allow_mixed_versions, progress)
+    with finished_study(path, config, overrides, executor=executor, options=options) as finished:
+        result, samples = finished.result, Samples.of(finished.study)
+        n_features = result.recorded.n_candidates
+        given = finished.study.feature_groups
+        if correlated is None and not given:
+            correlated = _CORRELATED
+        if correlated is None:
+            group = _given_groups(given, n_features)
+        else:
+            group = _correlated_groups(samples, n_features, correlated)
+        distilled = distil_labels(samples.X, samples.Y, samples.folds)
+        weighted = samples.origin[distilled.has_weight]
+        tested = np.unique(group[weighted[weighted < n_features]])
+        work = _work(finished, group, alpha=distilled.alpha, correlated=correlated)
+        pieces = run_pieces(finished, work, tested.tolist())
+        claims = FeatureClaims(
+            feature_names=tuple(result.feature_names[:n_features]),
+            group=group,
+            **_values(pieces, int(group.max()) + 1),
+            rate=rate,
+            level=level,
+            correlated=correlated,
+            unit=f"{samples.units.noun}s" if finished.study.block_numbers is None else "blocks",
+            n_units=samples.units.n,
+            errors=pieces.errors,
+            identity={"data_hash": finished.record.data_hash},
+            mixed=pieces.mixed,
+        )
+        places = result.layout.coordinates().items()
+        claims.write(result.path / FOLDER, {axis: v[:n_features] for axis, v in places})
+        finished.export()
+    return claims
+
+
+def _level(fdr: float | None, fwer: float | None) -> tuple[ErrorRate, float]:
+    """Return the error rate that is asked for, and its level."""
+    if fdr is not None and fwer is not None:
+        raise ConfigError("fdr and fwer are both given; give one of them.")
+    rate: ErrorRate = "fdr" if fwer is None else "fwer"
+    level = {"fdr": _LEVEL if fdr is None else fdr, "fwer": fwer}[rate]
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise ConfigError(f"{rate}={level!r} must be between 0 and 1, e.g. {_LEVEL}.")
+    return rate, float(level)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Prepared samples of a study, as the tests take them."""
+
+    #: Columns that are not constant, with mean 0 and variance 1; shape (n, d).
+    X: FloatArray
+    #: Labels as `independent_columns`; shape (n, k).
+    Y: FloatArray
+    #: Feature of each column; shape (d,).
+    origin: IntArray
+    units: Units
+    #: Folds that choose penalties.
+    folds: Folds
+
+    @classmethod
+    def of(cls, study: Study) -> Samples:
+        """Prepare all samples of a study."""
+        dataset = study.dataset
+        if dataset.layout.is_multitask:
+            raise DataError(
+                f"{dataset.name} has samples of several tasks, which have no columns in common; run"
+                " a study of one of them."
+            )
+        units = Units.find(study.kept_whole, dataset.n_samples)
+        if units.n < _FEWEST_UNITS:
+            raise StudyError(
+                f"{dataset.name} has {units.n} independent {units.noun}s; claims need at least"
+                f" {_FEWEST_UNITS}."
+            )
+        split = study.fit_split(np.arange(dataset.n_samples))
+        X = split.X_train
+        if not isinstance(X, np.ndarray) or not np.isfinite(X).all():
+            raise DataError(
+                f"{dataset.name} has empty cells or text after its preparation; list the steps that"
+                " fill and encode them in dataset.prepare, e.g. [impute, encode]."
+            )
+        origin = np.arange(X.shape[1])
+        if split.outputs is not None:
+            origin = split.outputs.origin
+        varies = np.ptp(X, axis=0) > 0
+        X = X[:, varies] - X[:, varies].mean(axis=0)
+        target, y = dataset.target, dataset.y
+        folds = target.folds(
+            y,
+            _N_FOLDS,
+            groups=study.kept_whole,
+            random_state=derived_seed(study.config.seed, "claims"),
+            where="the folds of claims",
+        )
+        Y = independent_columns(target.contrasts(y))
+        return cls(X / X.std(axis=0), Y, origin[varies], units, folds)
+
+
+def _given_groups(given: Mapping[str, Sequence[int]], n_features: int) -> IntArray:
+    """Number the group of each feature by its first member; one in no group is alone."""
+    group = np.arange(n_features)
+    for members in given.values():
+        group[list(members)] = min(members)
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _correlated_groups(samples: Samples, n_features: int, correlated: float) -> IntArray:
+    """Number the group of each feature: those of one column each that correlate."""
+    counts = np.bincount(samples.origin, minlength=n_features)[:n_features]
+    group = np.arange(n_features)
+    alone = np.flatnonzero(counts == 1)
+    columns = np.flatnonzero(np.isin(samples.origin, alone))
+    number = correlated_groups(samples.X[:, columns], correlated)
+    first = np.unique(number, return_index=True)[1]
+    group[alone] = alone[first[number]]
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _work(
+    finished: FinishedStudy, group: IntArray, *, alpha: float, correlated: float | None
+) -> Work:
+    name = "feature-groups" if correlated is None else f"correlated-{correlated:g}"
+    return Work(
+        finished.result.path / FOLDER / name,
+        partial(test_group, group, alpha),
+        code=(test_group, conditional_test),
+        settings={"correlated": correlated, "hash of the groups": crc32(group.tobytes())},
+        unit="tests",
+    )
+
+
+def test_group(group: IntArray, alpha: float, study: Study, number: int) -> dict[str, float]:
+    """Test the group of features with a number."""
+    samples = Samples.of(study)
+    columns = np.isin(samples.origin, np.flatnonzero(group == number))
+    found = conditional_test(
+        samples.X,
+        samples.Y,
+        np.flatnonzero(columns),
+        samples.units.member,
+        alpha=alpha,
+        folds=samples.folds,
+    )
+    return {"p_value": found.p_value, "share": found.share}
+
+
+def _values(pieces: Pieces, n_groups: int) -> dict[str, FloatArray]:
+    """P values and explained shares of all groups, from those that were tested."""
+    p_value, share = np.ones(n_groups), np.full(n_groups, np.nan)
+    for number, found in pieces.values.items():
+        p_value[number], share[number] = found["p_value"], found["share"]
+    return {"p_value": p_value, "share": share}

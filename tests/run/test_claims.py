@@ -1,0 +1,175 @@
+"""Claims of features: their numbers, levels, groups, files, and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from small_studies import raw_config, run_offline
+
+import raysel
+from raysel.cli.main import main as run_command
+from raysel.core.errors import ConfigError, DataError, DirectoryError, StudyError
+from raysel.numerics.conditional_tests import adjust_for_fdr, adjust_for_fwer
+
+QUIET = {"progress": False, "executor": "serial"}
+
+
+def study(folder, X, y, groups=None, **changes):
+    """A small finished study of a table."""
+    own = {} if groups is None else {"groups": groups}
+    np.savez(folder / "data.npz", X=X, y=y, **own)
+    raw = raw_config(
+        folder / "data.npz",
+        solver={"name": "fisher_score"},
+        cv={"outer": 2, "inner": 2, **({"groups": "groups"} if own else {})},
+        evaluation={"classifier": "knn", "n_features": [3], "references": False},
+        **changes,
+    )
+    return run_offline(raw, folder / "study")
+
+
+def planted(n=160, d=40, seed=0):
+    """Two classes that columns 0 to 2 tell; columns 3 to 5 are noisy copies of column 0."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = rng.standard_normal((n, d))
+    X[:, :3] += y[:, None]
+    X[:, 3:6] = X[:, [0]] + 0.3 * rng.standard_normal((n, 3))
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A study of planted columns, with its claims."""
+    result = study(tmp_path_factory.mktemp("claims"), *planted())
+    return result.path, raysel.claim_features(result.path, **QUIET)
+
+
+def test_planted_columns_are_claimed_and_copies_as_one_group(made):
+    _, claims = made
+    assert claims.claimed_names()
+    named = {name for names in claims.claimed_names() for name in names}
+    assert named == {f"x{j}" for j in range(6)}
+    assert [f"x{j}" for j in (0, 3, 4, 5)] in claims.claimed_names()
+    assert (claims.p_value[~claims.tested] == 1).all()
+
+
+def test_another_level_computes_nothing_again_and_decides_by_its_procedure(made):
+    path, claims = made
+    journal = path / "claims" / "correlated-0.5" / "journal.jsonl"
+    before = journal.read_bytes()
+    strict = raysel.claim_features(path, fwer=0.01, **QUIET)
+    assert journal.read_bytes() == before
+    np.testing.assert_array_equal(strict.p_value, claims.p_value)
+    np.testing.assert_allclose(strict.adjusted, adjust_for_fwer(claims.p_value))
+    np.testing.assert_allclose(claims.adjusted, adjust_for_fdr(claims.p_value))
+    assert "family-wise error rate of 0.01" in strict.short_sentence()
+
+
+def test_the_files_hold_what_is_returned(made):
+    path, _ = made
+    claims = raysel.claim_features(path, fdr=0.2, **QUIET)
+    read = raysel.open_study(path).claims
+    for name in ("group", "p_value", "share", "claimed"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(claims, name))
+    assert read.sentences() == claims.sentences()
+    table = pyarrow.parquet.read_table(path / "claims" / "claims.parquet").to_pydict()
+    by_name = dict(zip(table["feature"], table["p_value_adjusted"], strict=True))
+    assert by_name["x4"] == by_name["x0"] == claims.adjusted[claims.group[0]]
+    ranking = pyarrow.parquet.read_table(path / "ranking" / "ranking.parquet").to_pydict()
+    for name, p_value in zip(ranking["feature"], ranking["p_value_claim"], strict=True):
+        assert p_value == by_name[name]
+
+
+def test_the_command_prints_the_claimed_names_and_the_assumption(made, capsys):
+    path, claims = made
+    assert run_command(["claims", str(path), "--executor", "serial"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert claims.short_sentence() in printed
+    for names in claims.claimed_names():
+        assert ", ".join(names) in printed
+    assert "160 samples are independent" in printed
+
+
+def test_an_interrupted_call_goes_on_with_the_same_numbers(made, tmp_path):
+    path, claims = made
+    copy = tmp_path / "study"
+    shutil.copytree(path, copy)
+    journal = copy / "claims" / "correlated-0.5" / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(lines[:2]))
+    again = raysel.claim_features(copy, **QUIET)
+    np.testing.assert_array_equal(again.p_value, claims.p_value)
+
+
+def test_labels_without_meaning_are_claimed_by_nothing(tmp_path):
+    X, y = planted()
+    result = study(tmp_path, X, np.random.default_rng(3).permutation(y))
+    claims = raysel.claim_features(result.path, fwer=0.01, **QUIET)
+    assert not claims.claimed.any()
+    assert claims.short_sentence().startswith("No feature is claimed")
+
+
+def test_groups_of_samples_are_the_independent_units(tmp_path):
+    """Each sample five times, with nearly the same values: far fewer are independent."""
+    X, y = planted(n=60, d=12)
+    repeated = np.repeat(X, 5, axis=0) + 1e-3 * np.random.default_rng(1).standard_normal((300, 12))
+    groups = np.repeat(np.arange(60), 5)
+    result = study(tmp_path, repeated, np.repeat(y, 5), groups)
+    claims = raysel.claim_features(result.path, **QUIET)
+    assert (claims.n_units, claims.unit) == (60, "groups")
+    assert "the 60 groups are independent" in claims.assumption
+    (alone := tmp_path / "alone").mkdir()
+    careless = raysel.claim_features(study(alone, repeated, np.repeat(y, 5)).path, **QUIET)
+    assert careless.p_value.min() < claims.p_value.min() ** 2
+
+
+def test_given_groups_are_claimed_as_they_are(tmp_path):
+    X, y = planted()
+    groups = {"dataset__feature_groups": {"pathway": ["x1", "x2", "x30"], "other": ["x7", "x8"]}}
+    result = study(tmp_path, X, y, **groups)
+    claims = raysel.claim_features(result.path, **QUIET)
+    assert ["x1", "x2", "x30"] in claims.claimed_names()
+    assert len(claims.p_value) == 40 - 3
+    assert "dataset.feature_groups forms 2 groups" in " ".join(claims.sentences())
+
+
+def test_damaged_files_are_refused_by_name(made, tmp_path):
+    copy = tmp_path / "study"
+    shutil.copytree(made[0], copy)
+    (copy / "claims" / "result.json").write_text('{"rate": "fdr"}')
+    with pytest.raises(DirectoryError, match="cannot be read as claims"):
+        _ = raysel.open_study(copy).claims
+
+
+@pytest.mark.parametrize(
+    "given", [{"fdr": 0.1, "fwer": 0.1}, {"fdr": 0}, {"fwer": 1}, {"fdr": "x"}, {"correlated": 0}]
+)
+def test_levels_are_checked_before_anything_is_read(given, tmp_path):
+    with pytest.raises(ConfigError, match=next(reversed(given))):
+        raysel.claim_features(tmp_path / "no study", **given, **QUIET)
+
+
+def test_too_few_independent_groups_are_refused(tmp_path):
+    X, y = planted(n=60, d=12)
+    groups = np.arange(60) // 6
+    result = study(tmp_path, X, (groups % 2), groups)
+    with pytest.raises(StudyError, match="10 independent groups"):
+        raysel.claim_features(result.path, **QUIET)
+    assert len(y) == 60
+
+
+def test_samples_of_several_tasks_are_refused(tmp_path):
+    X, y = planted(n=60, d=12)
+    parts = {
+        name: raysel.Dataset(X + shift, y, raysel.Matrix(3, 4), name=name)
+        for name, shift in (("a", 0.0), ("b", 1.0))
+    }
+    raysel.save_dataset(raysel.join_tasks(parts), tmp_path / "tasks.parquet")
+    changes = {"solver": {"name": "mtda", "params": {"max_iter": 2}}, "evaluation": {}}
+    result = run_offline(raw_config(tmp_path / "tasks.parquet", **changes), tmp_path / "study")
+    with pytest.raises(DataError, match="several tasks"):
+        raysel.claim_features(result.path, **QUIET)
