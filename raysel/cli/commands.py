@@ -435,9 +435,9 @@ COMMANDS = {
         _stability,
         "resampling:stability",
         "Stability selection (Shah & Samworth 2013) of a finished study's winning configuration:"
-        " how often each feature is selected on halves of the samples, groups or blocks. It gives"
-        " a set of features with a bound on how many of them are false. An interrupted run"
-        " continues where it stopped.",
+        " how often each feature is selected on halves. Halves are of the samples, of groups or of"
+        " blocks. It gives a set of features with a bound on how many of them are false. An"
+        " interrupted run continues where it stopped.",
         computes=True,
     ),
     "permute": Command(
@@ -445,7 +445,7 @@ COMMANDS = {
         _permute,
         "resampling:permute",
         "Test a finished study by permuted labels: p value of its honest score, and of each"
-        " feature's score, which claims single features for filters that rate each alone."
+        " feature's score. Those of filters that rate each feature alone claim single features."
         " Permutations that were computed before are used again.",
         computes=True,
     ),

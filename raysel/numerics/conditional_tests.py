@@ -78,18 +78,9 @@ def conditional_test(
 ) -> ConditionalTest:
     """Test whether a group of columns tells nothing of the labels beside all others.
 
-    Parameters
-    ----------
-    X, Y : arrays, shape (n, d) and (n, k)
-        Standardised columns, and the labels as of `independent_columns`.
-    group : array
-        Positions of the group's columns.
-    units : array, shape (n,)
-        Number of the unit of each sample, from 0; units are independent.
-    alpha : float
-        Penalty of the lasso of the labels.
-    folds : sequence of pairs of arrays
-        Folds that choose the penalty of the lasso of each column; none divides a unit.
+    `X` (n, d) is standardised, `Y` (n, k) as of `independent_columns`; `group` has the positions of
+    the columns, `units` (n,) the number of each sample's unit, from 0; units are independent.
+    `alpha` is the penalty of the lasso of the labels; `folds` choose that of each column's lasso.
     """
     others = np.delete(X, group, axis=1)
     n_units = int(units.max()) + 1
