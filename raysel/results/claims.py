@@ -51,7 +51,7 @@ def _beside_all_others(facts: Facts) -> Iterator[Claim]:
     names = [tested.name(g) for g in tested.order().tolist() if tested.claimed[g]]
     yield Claim(
         command="claims",
-        what=tested.short_sentence(),
+        what=tested.number(),
         level=f"{tested.rate_name} {tested.level:g}",
         assumption=tested.assumption,
         sentence=tested.short_sentence(),

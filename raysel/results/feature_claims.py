@@ -14,7 +14,7 @@ import pyarrow as pa
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DirectoryError
 from raysel.core.files import make_instance, read_json
-from raysel.core.printing import short
+from raysel.core.printing import by_number, short
 from raysel.evaluation.ranking_files import write_manifest, write_table
 from raysel.numerics.conditional_tests import adjust_for_fdr, adjust_for_fwer
 from raysel.results.tables import TextTable, read_numbers
@@ -116,17 +116,20 @@ class FeatureClaims:
 
     def short_sentence(self) -> str:
         """Say how many features or groups are claimed, at which level."""
-        rate, _, _ = _RATES[self.rate]
-        n, n_groups = int(self.claimed.sum()), len(self.p_value)
-        noun = "features"
-        if n_groups < len(self.feature_names):
-            noun = "features or groups of correlated ones"
+        at = f"at a {self.rate_name} of {self.level:g}"
+        n = int(self.claimed.sum())
         if n:
-            return f"{n} of {n_groups} {noun} are claimed at a {rate} of {self.level:g}."
+            return f"{self.number()} {by_number(n, 'is', 'are')} claimed {at}."
         if not self.tested.any():
-            return f"No feature is claimed at a {rate} of {self.level:g}: none has weight."
+            return f"No feature is claimed {at}: none has weight."
         smallest = f"The smallest level at which one is: {self.adjusted.min():.2g}."
-        return f"No feature is claimed at a {rate} of {self.level:g}. {smallest}"
+        return f"No feature is claimed {at}. {smallest}"
+
+    def number(self) -> str:
+        """Say how many of the features, or groups, are claimed, e.g. ``"3 of 40 features"``."""
+        n_groups = len(self.p_value)
+        noun = "features or groups" if n_groups < len(self.feature_names) else "features"
+        return f"{int(self.claimed.sum())} of {n_groups} {noun}"
 
     def _meaning(self) -> Iterator[str]:
         _, _, author = _RATES[self.rate]

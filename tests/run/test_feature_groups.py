@@ -82,7 +82,7 @@ def test_files_hold_each_member_beside_its_group(study: StudyResult, tmp_path: P
     assert len(table) == len(ranking)
 
 
-def test_terminal_and_report_name_the_best_member(study: StudyResult) -> None:
+def test_the_terminal_names_the_best_member(study: StudyResult) -> None:
     label = study.group_ranking().labels[study.group_ranking().order[0]]
     assert label.endswith(f" +{SIZE - 1}")
     assert any(line.startswith("groups") and label in line for line in shown(study, False, False))
