@@ -233,7 +233,8 @@ def _given_groups(given: Mapping[str, Sequence[int]], n_features: int) -> IntArr
     """Number the group of each feature by its first member; one in no group is alone."""
     group = np.arange(n_features)
     for members in given.values():
-        group[list(members)] = min(members)
+        features = [number for number in members if number < n_features]  # confounds are last
+        group[features] = min(members)
     return np.unique(group, return_inverse=True)[1]
 
 
