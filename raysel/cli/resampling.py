@@ -21,7 +21,7 @@ from raysel.results.permutation import FOLDER as PERMUTATION
 from raysel.results.progress import ProgressLine
 from raysel.results.result import StudyResult
 from raysel.results.stability import FOLDER as STABILITY
-from raysel.results.stability import StabilitySelection
+from raysel.results.stability import StabilitySelectionResult
 from raysel.run.claims import claim_features
 from raysel.run.launch import working_folder
 from raysel.run.options import RunOptions
@@ -110,7 +110,7 @@ def _print_claims(path: Path, claims: FeatureClaims, out: Console) -> None:
     out.print(shown_place(path / CLAIMS / "claims.csv"))
 
 
-def _print_selection(path: Path, selection: StabilitySelection, out: Console) -> None:
+def _print_selection(path: Path, selection: StabilitySelectionResult, out: Console) -> None:
     """Print the set with its probabilities and bounds."""
     result = StudyResult.open(path)
     out.print(f"{result.name} in {shown_place(result.path)}: {result.final.name}")

@@ -32,14 +32,15 @@ def make_feature_groups(
         return {}
     if given == MODALITIES:
         return _modalities(dataset)
+    names = dataset.feature_names[: dataset.n_features - dataset.layout.n_beside]
     if isinstance(given, str):
-        return _named(_table_rows(given), dataset.feature_names, given)
+        return _named(_table_rows(given), names, given)
     if isinstance(at := given.get(CORRELATED), float):
         return _correlated(dataset, at)
     pairs: list[tuple[str, str]] = []
     for name, features in given.items():
         pairs += [(name, feature) for feature in features]
-    return _named(pairs, dataset.feature_names, "it")
+    return _named(pairs, names, "it")
 
 
 def _modalities(dataset: Dataset) -> dict[str, list[int]]:

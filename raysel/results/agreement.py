@@ -24,7 +24,7 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import FINAL
 from raysel.numerics.rankings import Stability
 from raysel.results.records import StudyRecords
-from raysel.results.stability import StabilitySelection
+from raysel.results.stability import StabilitySelectionResult
 from raysel.tracking.records import NoiseRecord
 
 #: Source of a ranking that is the consensus of the outer folds; others are names of folds.
@@ -148,7 +148,7 @@ class Agreement:
     consensus: str
     #: Stability selection of this many features, whose pairs of halves share no sample; None if
     #: there is none.
-    halves: StabilitySelection | None
+    halves: StabilitySelectionResult | None
     #: Stability, its level with permuted labels and why it is undefined, over the number of
     #: features, by column.
     curve: Mapping[str, list[Any]]

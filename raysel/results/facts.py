@@ -25,7 +25,7 @@ from raysel.results.planted import PlantedGenes
 from raysel.results.records import StudyRecords
 from raysel.results.remarks import Remark, actions, inner_convergence, limitations
 from raysel.results.scores import FoldValues, Reference, finite
-from raysel.results.stability import StabilitySelection
+from raysel.results.stability import StabilitySelectionResult
 from raysel.tracking.records import SearchRecord, StudyRecord
 
 
@@ -320,7 +320,7 @@ class Facts:
         return {n: values.mean_of_known for n, values in self.redundancy.items()}
 
     @property
-    def stability_selection(self) -> StabilitySelection | None:
+    def stability_selection(self) -> StabilitySelectionResult | None:
         """Stability selection, if it has been run."""
         return self.records.stability_selection
 

@@ -16,7 +16,7 @@ from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.ranking_files import NIFTI
 from raysel.results.permutation import PermutationTest
-from raysel.results.stability import StabilitySelection
+from raysel.results.stability import StabilitySelectionResult
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def ranking_maps(ranking: FeatureRanking) -> Iterator[FeatureMap]:
     yield FeatureMap("selection_frequency", ranking.selection_frequency, share)
 
 
-def stability_maps(selection: StabilitySelection) -> Iterator[FeatureMap]:
+def stability_maps(selection: StabilitySelectionResult) -> Iterator[FeatureMap]:
     """Yield the maps of a stability selection: the probability, and the set."""
     share = f"share of {2 * selection.n_pairs} halves with it among their best {selection.top}"
     yield FeatureMap(SELECTION_PROBABILITY, selection.probability, share)

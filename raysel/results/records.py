@@ -24,7 +24,7 @@ from raysel.results.feature_claims import FOLDER as CLAIMS
 from raysel.results.feature_claims import FeatureClaims, read_claims
 from raysel.results.permutation import FOLDER as PERMUTATION
 from raysel.results.permutation import PermutationTest, identity, read_permutation_test
-from raysel.results.stability import FOLDER, StabilitySelection, read_stability_selection
+from raysel.results.stability import FOLDER, StabilitySelectionResult, read_stability_selection
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 
@@ -256,7 +256,7 @@ class StudyRecords:
         return len(self.feature_names) - self.layout.n_beside
 
     @cached_property
-    def stability_selection(self) -> StabilitySelection | None:
+    def stability_selection(self) -> StabilitySelectionResult | None:
         """Stability selection of the final model; None if it was not run for this model."""
         if not self.has_final or self.in_memory:
             return None

@@ -24,7 +24,7 @@ from raysel.results.permutation import PermutationTest
 from raysel.results.records import StudyRecords, read_study
 from raysel.results.remarks import format_remarks
 from raysel.results.scores import Reference
-from raysel.results.stability import StabilitySelection
+from raysel.results.stability import StabilitySelectionResult
 from raysel.results.tables import trace_table
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
@@ -353,7 +353,7 @@ class StudyResult:
         return self.recorded.fold_ranks.stability(top or self.default_top)
 
     @property
-    def stability_selection(self) -> StabilitySelection | None:
+    def stability_selection(self) -> StabilitySelectionResult | None:
         """Set, probabilities and bounds that `raysel.stability_selection` last found.
 
         None if it has not run, or if the final model has changed since then.

@@ -62,7 +62,7 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class StabilitySelection:
+class StabilitySelectionResult:
     """Selection probability of each feature, and the set above a threshold with its bounds.
 
     Half of the samples select the ``top`` best features of the winner's configuration, or fewer if
@@ -174,7 +174,7 @@ class StabilitySelection:
             return self.simple_bound
         return self.unimodal_bound
 
-    def at(self, threshold: float | None) -> StabilitySelection:
+    def at(self, threshold: float | None) -> StabilitySelectionResult:
         """Return the selection with another threshold."""
         if threshold is None:
             return replace(
@@ -315,7 +315,7 @@ _TABLE, _RESULT = "selection.parquet", "result.json"
 
 
 def write_stability_selection(
-    selection: StabilitySelection,
+    selection: StabilitySelectionResult,
     folder: Path,
     feature_names: Sequence[str],
     coordinates: Mapping[str, LabelArray],
@@ -343,7 +343,7 @@ def write_stability_selection(
     return parquet, csv, write_manifest(folder / _RESULT, _described(selection, feature_names))
 
 
-def _described(selection: StabilitySelection, feature_names: Sequence[str]) -> dict[str, Any]:
+def _described(selection: StabilitySelectionResult, feature_names: Sequence[str]) -> dict[str, Any]:
     return {
         "schema": 1,
         "sentence": selection.sentence(),
@@ -393,7 +393,7 @@ class _StoredSelection:
 
 def read_stability_selection(
     folder: Path, constant: BoolArray, n_features: int
-) -> StabilitySelection | None:
+) -> StabilitySelectionResult | None:
     """Read the result that `write_stability_selection` wrote of the first `n_features` columns.
 
     `constant` (n_columns,) is the mask of the columns that cannot be selected. Earlier versions
@@ -424,7 +424,7 @@ def read_stability_selection(
             atol=1e-12,
         ):
             raise ValueError(f"{_TABLE} and {_RESULT} are of different runs")
-        return StabilitySelection(
+        return StabilitySelectionResult(
             top=stored.top,
             threshold=stored.threshold,
             is_default=stored.threshold_is_default,

@@ -54,7 +54,11 @@ def claim_features(
     columns is fitted to the labels and to each column of the group; the mean product of the
     residuals is compared with 0 by the generalised covariance measure [1]_, as in distilled
     conditional randomisation [2]_. Classes count as an indicator of their values. Penalties are
-    chosen by cross-validation, groups and blocks of samples kept whole.
+    chosen by cross-validation, groups and blocks of samples kept whole. With the sums of these
+    products within each of m independent samples, groups or blocks, q of them, their mean
+    :math:`\bar v` and covariance S,
+
+    .. math:: \frac{m - q}{q (m - 1)} \, m \bar v^T S^{-1} \bar v \sim F(q, m - q)
 
     Only groups that the lasso of all columns gives weight are tested; the others have the p value
     1. P values are adjusted for all groups: by Benjamini and Hochberg for a false discovery rate,
@@ -124,8 +128,17 @@ def claim_features(
 
     Examples
     --------
-    >>> found = claim_features("raysel-studies/genes", fdr=0.1)  # doctest: +SKIP
-    >>> found.figures()  # doctest: +SKIP
+    >>> import tempfile
+    >>> from raysel import run_study
+    >>> small = {
+    ...     "solver.space": {"alpha": [0.1]}, "cv.outer": 2, "cv.inner": 2, "pictures": [],
+    ...     "search.executor": "serial", "tracking.mlflow": False,
+    ... }
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = run_study("wine", small, output=f"{folder}/study", progress=False)
+    ...     found = claim_features(study.path, fwer=0.01, progress=False)
+    >>> "proline" in [name for names in found.claimed_names() for name in names]
+    True
     """
     rate, level = _level(fdr, fwer)
     if correlated is not None and not 0 < correlated <= 1:
@@ -233,8 +246,7 @@ def _given_groups(given: Mapping[str, Sequence[int]], n_features: int) -> IntArr
     """Number the group of each feature by its first member; one in no group is alone."""
     group = np.arange(n_features)
     for members in given.values():
-        features = [number for number in members if number < n_features]  # confounds are last
-        group[features] = min(members)
+        group[list(members)] = min(members)
     return np.unique(group, return_inverse=True)[1]
 
 
@@ -256,14 +268,14 @@ def _work(
     name = "feature-groups" if correlated is None else f"correlated-{correlated:g}"
     return Work(
         finished.result.path / FOLDER / name,
-        partial(test_group, group, alpha),
-        code=(test_group, conditional_test),
+        partial(compute_test, group, alpha),
+        code=(compute_test, conditional_test),
         settings={"correlated": correlated, "hash of the groups": crc32(group.tobytes())},
         unit="tests",
     )
 
 
-def test_group(group: IntArray, alpha: float, study: Study, number: int) -> dict[str, float]:
+def compute_test(group: IntArray, alpha: float, study: Study, number: int) -> dict[str, float]:
     """Test the group of features with a number."""
     samples = Samples.of(study)
     columns = np.isin(samples.origin, np.flatnonzero(group == number))

@@ -19,7 +19,7 @@ from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.split import set_parameters
 from raysel.numerics.rankings import bounded_top, descending_order, threshold_on_grid
 from raysel.results.maps import stability_maps, write_maps
-from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
+from raysel.results.stability import FOLDER, StabilitySelectionResult, write_stability_selection
 from raysel.run.options import RunOptions
 from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_study, run_pieces
 from raysel.study.definition import Study
@@ -72,7 +72,7 @@ def stability_selection(
     address: str | None = None,
     allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
-) -> StabilitySelection:
+) -> StabilitySelectionResult:
     r"""Select the features that a study's winner selects on most halves of the samples.
 
     The samples are split at random into pairs of disjoint halves, stratified by class and with
@@ -137,7 +137,7 @@ def stability_selection(
 
     Returns
     -------
-    StabilitySelection
+    StabilitySelectionResult
         Selection probabilities, the set and its bounds.
 
     Raises
@@ -255,7 +255,7 @@ def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int
 
 def count_selections(
     pieces: Pieces, top: int, subsamples: int, constant: BoolArray, identity: Mapping[str, Any]
-) -> StabilitySelection:
+) -> StabilitySelectionResult:
     """Count how often each feature is selected by the pairs whose two halves both succeeded."""
     halves = pieces.values
     counted: list[Mapping[str, Any]] = []
@@ -265,7 +265,7 @@ def count_selections(
     if len(counted) < 4:
         raise all_failed(pieces, "halves")
     selected = _masks([half["best"][:top] for half in counted], len(constant))
-    return StabilitySelection(
+    return StabilitySelectionResult(
         top=top,
         threshold=1.0,
         is_default=True,

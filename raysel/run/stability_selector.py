@@ -218,7 +218,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return make_dataset(self.estimator, features, y=labels, groups=groups, names=names)
 
     def _keep(
-        self, selection: stability.StabilitySelection, halves: Sequence[Mapping[str, Any]]
+        self, selection: stability.StabilitySelectionResult, halves: Sequence[Mapping[str, Any]]
     ) -> None:
         """Set the fitted attributes."""
         self.__dict__.pop("best_params_", None)

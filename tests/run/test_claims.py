@@ -105,6 +105,18 @@ def test_an_interrupted_call_goes_on_with_the_same_numbers(made, tmp_path):
     np.testing.assert_array_equal(again.p_value, claims.p_value)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
+def test_ray_computes_the_same(made, tmp_path):
+    path, claims = made
+    copy = tmp_path / "study"
+    shutil.copytree(path, copy)
+    shutil.rmtree(copy / "claims")
+    by_ray = raysel.claim_features(copy, executor="ray", progress=False)
+    np.testing.assert_array_equal(by_ray.p_value, claims.p_value)
+    np.testing.assert_array_equal(by_ray.share, claims.share)
+
+
 def test_labels_without_meaning_are_claimed_by_nothing(tmp_path):
     X, y = planted()
     result = study(tmp_path, X, np.random.default_rng(3).permutation(y))

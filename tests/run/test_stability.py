@@ -30,7 +30,7 @@ from raysel.results.export import markdown
 from raysel.results.facts import Facts
 from raysel.results.page.report import write_report
 from raysel.results.result import StudyResult
-from raysel.results.stability import StabilitySelection
+from raysel.results.stability import StabilitySelectionResult
 from raysel.run.pieces import Pieces
 from raysel.run.stability import check_halves, count_selections, draw_halves, stability_selection
 from raysel.tracking.journal import read_journal
@@ -447,9 +447,9 @@ def test_the_command_prints_the_set_with_its_bounds(filtered, tmp_path, capsys):
     assert "error: " in capsys.readouterr().err
 
 
-def of_one_feature(counts: int, n_selected: int, threshold: float) -> StabilitySelection:
+def of_one_feature(counts: int, n_selected: int, threshold: float) -> StabilitySelectionResult:
     """40 halves that select so many of 50 features, one of them by far the most often."""
-    return StabilitySelection(
+    return StabilitySelectionResult(
         top=n_selected,
         threshold=threshold,
         is_default=False,

@@ -20,7 +20,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix, Modalities
 from raysel.data.synthetic import make_matrix_classification, make_multimodal_classification
 from raysel.evaluation.plan import NestedPlan
-from raysel.results.stability import StabilitySelection
+from raysel.results.stability import StabilitySelectionResult
 from raysel.run.pieces import Pieces
 from raysel.run.stability import count_selections, rank_on_half
 from raysel.study.definition import Study
@@ -125,7 +125,7 @@ PLANTED = (
 )
 
 
-def select(case: Case, run: int) -> tuple[StabilitySelection, np.ndarray]:
+def select(case: Case, run: int) -> tuple[StabilitySelectionResult, np.ndarray]:
     """Run stability selection once and return it with the mask of the informative features."""
     dataset, informative = case.draw(run)
     raw = {

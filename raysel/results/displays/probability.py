@@ -24,7 +24,7 @@ from raysel.results.displays.maps import (
     score_colours,
 )
 from raysel.results.facts import Facts
-from raysel.results.stability import StabilitySelection
+from raysel.results.stability import StabilitySelectionResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class ProbabilityMap(StudyDisplay):
     on_white = True
     what = "selection probability"
 
-    selection: StabilitySelection
+    selection: StabilitySelectionResult
     feature_names: Sequence[str]
     layout: Layout
     plane: Plane

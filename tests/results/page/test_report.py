@@ -25,7 +25,7 @@ from raysel.results.page.findings import answer_sentences
 from raysel.results.page.report import make_page, tiles, write_report
 from raysel.results.remarks import Remark, format_remarks
 from raysel.results.result import StudyResult
-from raysel.results.stability import StabilitySelection
+from raysel.results.stability import StabilitySelectionResult
 
 TITLES = {
     "What was asked",
@@ -191,7 +191,7 @@ def test_one_stability_is_shown_in_all_places(matrix):
     d, top = len(matrix.feature_names), matrix.default_top
     counts, pair_counts = np.zeros((2, d), dtype=np.int64)
     counts[:top], counts[top : 2 * top], pair_counts[:top] = 35, 5, 15
-    halves = StabilitySelection(
+    halves = StabilitySelectionResult(
         top=top,
         threshold=0.9,
         is_default=False,
