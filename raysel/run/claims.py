@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -12,24 +11,16 @@ from zlib import crc32
 import numpy as np
 
 from raysel.core.arrays import FloatArray, IntArray
-from raysel.core.errors import ConfigError, DataError, StudyError
-from raysel.data.targets.folds import Units
-from raysel.evaluation.plan import derived_seed
-from raysel.numerics.conditional_tests import (
-    Folds,
-    conditional_test,
-    distil_labels,
-    independent_columns,
-)
+from raysel.core.errors import ConfigError
+from raysel.numerics.conditional_tests import conditional_test, distil_labels
 from raysel.numerics.correlations import correlated_groups
 from raysel.results.feature_claims import FOLDER, ErrorRate, FeatureClaims
+from raysel.run.claim_samples import Samples
 from raysel.run.options import RunOptions
 from raysel.run.pieces import FinishedStudy, Pieces, Work, finished_study, run_pieces
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener
 
-#: Folds that choose penalties, and the fewest independent units of samples of a test.
-_N_FOLDS, _FEWEST_UNITS = 5, 20
 #: Level, and correlation of a group, where none is given.
 _LEVEL, _CORRELATED = 0.1, 0.5
 
@@ -187,59 +178,6 @@ def _level(fdr: float | None, fwer: float | None) -> tuple[ErrorRate, float]:
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise ConfigError(f"{rate}={level!r} must be between 0 and 1, e.g. {_LEVEL}.")
     return rate, float(level)
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Prepared samples of a study, as the tests take them."""
-
-    #: Columns that are not constant, with mean 0 and variance 1; shape (n, d).
-    X: FloatArray
-    #: Labels as `independent_columns`; shape (n, k).
-    Y: FloatArray
-    #: Feature of each column; shape (d,).
-    origin: IntArray
-    units: Units
-    #: Folds that choose penalties.
-    folds: Folds
-
-    @classmethod
-    def of(cls, study: Study) -> Samples:
-        """Prepare all samples of a study."""
-        dataset = study.dataset
-        if dataset.layout.is_multitask:
-            raise DataError(
-                f"{dataset.name} has samples of several tasks, which have no columns in common; run"
-                " a study of one of them."
-            )
-        units = Units.find(study.kept_whole, dataset.n_samples)
-        if units.n < _FEWEST_UNITS:
-            raise StudyError(
-                f"{dataset.name} has {units.n} independent {units.noun}s; claims need at least"
-                f" {_FEWEST_UNITS}."
-            )
-        split = study.fit_split(np.arange(dataset.n_samples))
-        X = split.X_train
-        if not isinstance(X, np.ndarray) or not np.isfinite(X).all():
-            raise DataError(
-                f"{dataset.name} has empty cells or text after its preparation; list the steps that"
-                " fill and encode them in dataset.prepare, e.g. [impute, encode]."
-            )
-        origin = np.arange(X.shape[1])
-        if split.outputs is not None:
-            origin = split.outputs.origin
-        varies = np.ptp(X, axis=0) > 0
-        X = X[:, varies] - X[:, varies].mean(axis=0)
-        target, y = dataset.target, dataset.y
-        folds = target.folds(
-            y,
-            _N_FOLDS,
-            groups=study.kept_whole,
-            random_state=derived_seed(study.config.seed, "claims"),
-            where="the folds of claims",
-        )
-        Y = independent_columns(target.contrasts(y))
-        return cls(X / X.std(axis=0), Y, origin[varies], units, folds)
 
 
 def _given_groups(given: Mapping[str, Sequence[int]], n_features: int) -> IntArray:
