@@ -180,7 +180,8 @@ def arrangement_remark(dataset: Dataset) -> str | None:
     sides = dataset.layout.grid
     if len(sides) != 2 or min(sides) < SHORTEST_SIDE:
         return None
-    samples, rows = chosen_samples(np.asarray(dataset.filled))
+    cells = np.asarray(dataset.filled)[:, : math.prod(sides)]  # without confounds
+    samples, rows = chosen_samples(cells)
     if len(samples) < FEWEST_SAMPLES:
         return None
     classes = dataset.y[rows] if dataset.target.is_one_class else None
