@@ -46,11 +46,7 @@ def score_confounds(split: Split, metric_name: str) -> float:
     are filled by their median and standardised, texts are encoded, all by the training samples.
     Classes are weighed as they are or equally, whichever scores better on the training samples.
     """
-    rows, preparation = split.source, split.preparation
-    assert preparation is not None  # noqa: S101 - as `has_confounds` says
-    columns = np.asarray(preparation.no_features)
-    texts = np.isin(preparation.feature_names[columns], list(preparation.categories or {}))
-    samples: FloatArray = np.asarray(rows.X)[:, columns]
+    rows, (samples, texts) = split.source, _confounds(split)
     train, y_train, measure = samples[rows.train], split.y_train, metric(metric_name)
     target = split.target
     models = [target.for_columns(clone(model), y_train) for model in _MODELS[target.kind]]
@@ -61,6 +57,22 @@ def score_confounds(split: Split, metric_name: str) -> float:
 
     best = fitted[int(np.argmax([score(model, train, y_train) for model in fitted]))]
     return score(best, samples[rows.test], split.y_test)
+
+
+def encode_confounds(split: Split) -> FloatArray:
+    """Return the confounds of the training samples as standardised columns of numbers."""
+    samples, texts = _confounds(split)
+    encoded: FloatArray = _encoder(texts).fit_transform(samples[split.source.train])
+    return encoded
+
+
+def _confounds(split: Split) -> tuple[FloatArray, BoolArray]:
+    """Return the confounds of all samples as they were read, and which of them are texts."""
+    preparation = split.preparation
+    assert preparation is not None  # noqa: S101 - as `has_confounds` says
+    columns = np.asarray(preparation.no_features)
+    texts = np.isin(preparation.feature_names[columns], list(preparation.categories or {}))
+    return np.asarray(split.source.X)[:, columns], texts
 
 
 def _encoder(texts: BoolArray) -> ColumnTransformer:

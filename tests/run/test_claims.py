@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet
 import pytest
 from small_studies import raw_config, run_offline
@@ -147,6 +148,30 @@ def test_given_groups_are_claimed_as_they_are(tmp_path):
     assert ["x1", "x2", "x30"] in claims.claimed_names()
     assert len(claims.p_value) == 40 - 3
     assert "dataset.feature_groups forms 2 groups" in " ".join(claims.sentences())
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_what_tells_the_label_through_a_confound_only_is_not_claimed(named, tmp_path):
+    """x0 follows age, and so does the class; x1 tells the class beside age."""
+    rng = np.random.default_rng(2)
+    age, X = rng.standard_normal(200), rng.standard_normal((200, 12))
+    X[:, 0] += 2 * age
+    y = 2 * age + X[:, 1] + 0.5 * rng.standard_normal(200) > 0
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(12)])
+    beside = {"age": age} if named else {}
+    table = table.assign(**beside, y=np.where(y, "ill", "well"))
+    table.to_csv(tmp_path / "table.csv", index=False)
+    raw = raw_config(
+        tmp_path / "table.csv",
+        solver={"name": "fisher_score"},
+        cv={"outer": 2, "inner": 2},
+        evaluation={"classifier": "knn", "n_features": [3], "references": False},
+        dataset__label="y",
+        dataset__confounds=list(beside),
+    )
+    claims = raysel.claim_features(run_offline(raw, tmp_path / "study").path, **QUIET)
+    assert (["x0"] in claims.claimed_names()) != named
+    assert ["x1"] in claims.claimed_names()
 
 
 def test_damaged_files_are_refused_by_name(made, tmp_path):
