@@ -264,6 +264,11 @@ def _claims(parser: ArgumentParser) -> None:
         " dataset.feature_groups, else 0.5)"
     )
     add("--correlated", type=float, metavar="R", help=text)
+    text = (
+        "number of regions of neighbouring cells, of images and volumes (default: by the numbers of"
+        " samples and cells; 0: single features or groups)"
+    )
+    add("--regions", type=int, metavar="N", help=text)
     _add_resampling(parser)
 
 
@@ -454,8 +459,9 @@ COMMANDS = {
         _claims,
         "resampling:claims",
         "Claim features that tell the label beside all others, with a bound on false claims."
-        " Strongly correlated features are claimed as one group. The tests use all samples of the"
-        " study, and nothing that was chosen on them.",
+        " Strongly correlated features are claimed as one group, of images and volumes regions of"
+        " neighbouring cells. The tests use all samples of the study, and nothing that was chosen on"
+        " them.",
         computes=True,
     ),
     "audit": Command(

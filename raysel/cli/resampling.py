@@ -19,6 +19,7 @@ from raysel.results.feature_claims import FeatureClaims
 from raysel.results.permutation import FEATURES, PermutationTest
 from raysel.results.permutation import FOLDER as PERMUTATION
 from raysel.results.progress import ProgressLine
+from raysel.results.region_claims import REGIONS, RegionClaims
 from raysel.results.result import StudyResult
 from raysel.results.stability import FOLDER as STABILITY
 from raysel.results.stability import StabilitySelectionResult
@@ -46,9 +47,8 @@ def stability(arguments: Namespace) -> int:
 
 def claims(arguments: Namespace) -> int:
     """Claim features of a finished study, and return the exit status."""
-    return _run(
-        arguments, "claims", "tests", claim_features, ("fdr", "fwer", "correlated"), _print_claims
-    )
+    options = ("fdr", "fwer", "correlated", "regions")
+    return _run(arguments, "claims", "tests", claim_features, options, _print_claims)
 
 
 def _run(
@@ -98,7 +98,7 @@ def _print_test(path: Path, test: PermutationTest, out: Console) -> None:
     out.print(shown_place(path / PERMUTATION / "result.json"))
 
 
-def _print_claims(path: Path, claims: FeatureClaims, out: Console) -> None:
+def _print_claims(path: Path, claims: FeatureClaims | RegionClaims, out: Console) -> None:
     answer, *others = claims.sentences()
     out.print(answer, markup=False)
     if claims.figures().rows:
@@ -107,6 +107,8 @@ def _print_claims(path: Path, claims: FeatureClaims, out: Console) -> None:
     out.print()
     for sentence in others:
         out.print(sentence, markup=False)
+    if isinstance(claims, RegionClaims):
+        out.print(shown_place(path / CLAIMS / f"{REGIONS}.csv"))
     out.print(shown_place(path / CLAIMS / "claims.csv"))
 
 

@@ -44,18 +44,17 @@ def claims_of_features(facts: Facts) -> list[Claim]:
 
 
 def _beside_all_others(facts: Facts) -> Iterator[Claim]:
-    """Claim features, or groups of correlated ones, that tell the labels beside all others."""
+    """Claim features, groups or regions of them that tell the labels beside all others."""
     tested = facts.claims
     if tested is None:
         return
-    names = [tested.name(g) for g in tested.order().tolist() if tested.claimed[g]]
     yield Claim(
         command="claims",
         what=tested.number(),
         level=f"{tested.rate_name} {tested.level:g}",
         assumption=tested.assumption,
         sentence=tested.short_sentence(),
-        features=names,
+        features=tested.claimed_labels(),
         table=f"{CLAIMS}/claims.csv",
     )
 

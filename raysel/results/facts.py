@@ -23,6 +23,7 @@ from raysel.results.feature_claims import FeatureClaims
 from raysel.results.permutation import PermutationTest
 from raysel.results.planted import PlantedGenes
 from raysel.results.records import StudyRecords
+from raysel.results.region_claims import RegionClaims
 from raysel.results.remarks import Remark, actions, inner_convergence, limitations
 from raysel.results.scores import FoldValues, Reference, finite
 from raysel.results.stability import StabilitySelectionResult
@@ -330,8 +331,8 @@ class Facts:
         return self.records.permutation_test
 
     @property
-    def claims(self) -> FeatureClaims | None:
-        """Claims about the features, if any were made."""
+    def claims(self) -> FeatureClaims | RegionClaims | None:
+        """Claims about the features or regions, if any were made."""
         return self.records.claims
 
     # --- remarks -----------------------------------------------------------------------------

@@ -19,16 +19,16 @@ from raysel.evaluation.ranking_files import write_manifest, write_table
 from raysel.numerics.conditional_tests import adjust_for_fdr, adjust_for_fwer
 from raysel.results.tables import TextTable, read_numbers
 
-#: Folder of the files in a study's directory.
+#: Folder of the files in a study's directory, name of its table, and the file of the rest.
 FOLDER = "claims"
-_TABLE, _RESULT = "claims", "result.json"
+TABLE, RESULT = "claims", "result.json"
 _COLUMNS = ("index", "group", "p_value", "share")
 #: Largest number of groups and of members of a group that a table names.
 _MOST_NAMED, _MOST_MEMBERS = 20, 4
 
 ErrorRate = Literal["fdr", "fwer"]
 #: Each error rate: its name, how p values are adjusted for it, and by whom.
-_RATES = {
+RATES = {
     "fdr": ("false discovery rate", adjust_for_fdr, "Benjamini-Hochberg"),
     "fwer": ("family-wise error rate", adjust_for_fwer, "Holm"),
 }
@@ -70,13 +70,18 @@ class FeatureClaims:
     @cached_property
     def adjusted(self) -> FloatArray:
         """P value of each group, adjusted for all groups; shape (n_groups,)."""
-        _, adjust, _ = _RATES[self.rate]
+        _, adjust, _ = RATES[self.rate]
         return adjust(self.p_value)
 
     @property
     def claimed(self) -> BoolArray:
         """Mask of the groups that are claimed."""
         return self.tested & (self.adjusted <= self.level)
+
+    @property
+    def claimed_features(self) -> BoolArray:
+        """Mask of the features in claimed groups; shape (d,)."""
+        return self.claimed[self.group]
 
     @cached_property
     def members(self) -> list[IntArray]:
@@ -100,7 +105,7 @@ class FeatureClaims:
     @property
     def rate_name(self) -> str:
         """Name of the error rate."""
-        return _RATES[self.rate][0]
+        return RATES[self.rate][0]
 
     @property
     def assumption(self) -> str:
@@ -132,7 +137,7 @@ class FeatureClaims:
         return f"{int(self.claimed.sum())} of {n_groups} {noun}"
 
     def _meaning(self) -> Iterator[str]:
-        _, _, author = _RATES[self.rate]
+        _, _, author = RATES[self.rate]
         yield "A claimed feature tells the label beside all other features, also confounds."
         yield (
             f"Tested are {int(self.tested.sum())} of {len(self.p_value)} by the generalised"
@@ -201,6 +206,10 @@ class FeatureClaims:
             "sentences": self.sentences(),
         }
 
+    def claimed_labels(self) -> list[str]:
+        """Name the claimed groups by their first features, the smallest p value first."""
+        return [self.name(g) for g in self.order().tolist() if self.claimed[g]]
+
     def claimed_names(self) -> list[list[str]]:
         """Return the names of the features of each claimed group, the smallest p value first."""
         return [self._names(g) for g in self.order().tolist() if self.claimed[g]]
@@ -229,8 +238,8 @@ class FeatureClaims:
             **{name: getattr(self, name) for name in _Stored.__dataclass_fields__},
         }
         return [
-            *write_table(table, folder, _TABLE),
-            write_manifest(folder / _RESULT, {**described, "mixed": list(self.mixed)}),
+            *write_table(table, folder, TABLE),
+            write_manifest(folder / RESULT, {**described, "mixed": list(self.mixed)}),
         ]
 
     def _names(self, group: int) -> list[str]:
@@ -253,15 +262,15 @@ class _Stored:
 
 def read_claims(folder: Path, feature_names: Sequence[str], data_hash: str) -> FeatureClaims | None:
     """Read the claims that `FeatureClaims.write` wrote; None if there are none of these data."""
-    if not (folder / _RESULT).exists():
+    if not (folder / RESULT).exists():
         return None
     try:
-        raw = read_json(folder / _RESULT)
+        raw = read_json(folder / RESULT)
         stored = make_instance(_Stored, raw)
         if stored.identity.get("data_hash") != data_hash:
             return None
         n = len(feature_names)
-        table = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, (n,))
+        table = read_numbers(folder / f"{TABLE}.parquet", _COLUMNS, (n,))
         by_index = np.argsort(table["index"])
         group = np.asarray(table["group"])[by_index].astype(np.int64)
         _, first = np.unique(group, return_index=True)

@@ -15,7 +15,9 @@ from raysel.data.formats.nifti import nifti_content
 from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.ranking_files import NIFTI
+from raysel.results.feature_claims import FeatureClaims
 from raysel.results.permutation import PermutationTest
+from raysel.results.region_claims import RegionClaims
 from raysel.results.stability import StabilitySelectionResult
 
 
@@ -80,3 +82,18 @@ def permutation_maps(test: PermutationTest) -> Iterator[FeatureMap]:
             described = f"-log10 p, {adjusted}, {test.p.n_permutations} permutations"
             values = -np.log10(test.features[name])
             yield FeatureMap(f"neg_log10_{name}", values, described, limits)
+
+
+def claim_maps(claims: FeatureClaims | RegionClaims) -> Iterator[FeatureMap]:
+    """Yield the maps of claims: what is claimed, regions by their numbers, and the p values."""
+    at = f"{claims.rate_name} {claims.level:g}"
+    if isinstance(claims, RegionClaims):
+        number = claims.region.astype(np.float64)
+        described = f"number of the region claimed, {at}"
+        yield FeatureMap("claimed", number, described, (0.0, max(1.0, float(number.max()))))
+    else:
+        yield FeatureMap("claimed", claims.claimed_features, f"1 where claimed, {at}")
+    p_value = claims.ranking_columns()["p_value_claim"]
+    values = -np.log10(np.maximum(p_value, np.finfo(np.float64).tiny))
+    limits = (0.0, max(1.0, float(values.max())))
+    yield FeatureMap("neg_log10_p_value_claim", values, f"-log10 p, adjusted, {at}", limits)

@@ -24,6 +24,7 @@ from raysel.results.feature_claims import FOLDER as CLAIMS
 from raysel.results.feature_claims import FeatureClaims, read_claims
 from raysel.results.permutation import FOLDER as PERMUTATION
 from raysel.results.permutation import PermutationTest, identity, read_permutation_test
+from raysel.results.region_claims import RegionClaims, read_region_claims
 from raysel.results.stability import FOLDER, StabilitySelectionResult, read_stability_selection
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
@@ -281,12 +282,14 @@ class StudyRecords:
         )
 
     @cached_property
-    def claims(self) -> FeatureClaims | None:
-        """Claims about the features; None if none were made of these data."""
+    def claims(self) -> FeatureClaims | RegionClaims | None:
+        """Claims about the features or regions; None if none were made of these data."""
         if self.status != "finished" or self.in_memory:
             return None
         names = self.feature_names[: self.n_candidates]
-        return read_claims(self.path / CLAIMS, names, self.stored.study.data_hash)
+        folder, data_hash = self.path / CLAIMS, self.stored.study.data_hash
+        regions = read_region_claims(folder, names, self.layout, data_hash)
+        return regions or read_claims(folder, names, data_hash)
 
     @cached_property
     def fold_ranks(self) -> FoldRanks:

@@ -22,6 +22,7 @@ from raysel.results.feature_claims import FeatureClaims
 from raysel.results.frames import trials_frame, winners_frame
 from raysel.results.permutation import PermutationTest
 from raysel.results.records import StudyRecords, read_study
+from raysel.results.region_claims import RegionClaims
 from raysel.results.remarks import format_remarks
 from raysel.results.scores import Reference
 from raysel.results.stability import StabilitySelectionResult
@@ -369,8 +370,8 @@ class StudyResult:
         return self.recorded.permutation_test
 
     @property
-    def claims(self) -> FeatureClaims | None:
-        """Claims about the features that `raysel.claim_features` last made.
+    def claims(self) -> FeatureClaims | RegionClaims | None:
+        """Claims about the features or regions that `raysel.claim_features` last made.
 
         None if it has not run, or if the data have changed since then.
         """

@@ -15,9 +15,12 @@ from raysel.core.errors import ConfigError
 from raysel.numerics.conditional_tests import conditional_test, distil_labels
 from raysel.numerics.correlations import correlated_groups
 from raysel.results.feature_claims import FOLDER, ErrorRate, FeatureClaims
+from raysel.results.maps import claim_maps, write_maps
+from raysel.results.region_claims import RegionClaims, remove_regions
 from raysel.run.claim_samples import Samples
 from raysel.run.options import RunOptions
 from raysel.run.pieces import FinishedStudy, Pieces, Work, finished_study, run_pieces
+from raysel.run.region_claims import claim_regions
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener
 
@@ -33,11 +36,12 @@ def claim_features(
     fdr: float | None = None,
     fwer: float | None = None,
     correlated: float | None = None,
+    regions: int | None = None,
     executor: Literal["serial", "ray"] | None = None,
     address: str | None = None,
     allow_mixed_versions: bool = False,
     progress: bool | Listener = True,
-) -> FeatureClaims:
+) -> FeatureClaims | RegionClaims:
     r"""Claim features that tell the labels beside all other features, with bounded false claims.
 
     Features that correlate strongly form a group, which is claimed as one. For each group the
@@ -55,13 +59,20 @@ def claim_features(
     1. P values are adjusted for all groups: by Benjamini and Hochberg for a false discovery rate,
     by Holm for a family-wise error rate.
 
+    Of images and volumes, regions of neighbouring cells are claimed in place of features. Random
+    subsets of the samples form them by Ward's method, without the labels, several times. The mean
+    of each region is tested given all other regions, and adjusted for them. The p value of a cell
+    is twice the median of those of its regions [3]_. Connected claimed cells are a claimed region;
+    where it ends is known up to the size of the regions that were tested.
+
     The tests use all samples, and neither the study's method nor its configurations: nothing that
     was chosen on these samples enters a claim. They see what is linear in the prepared columns.
 
     Finished tests are kept in the folder ``claims`` of the study's directory: an interrupted call
     continues there, and another level computes nothing again. The result is written to
-    ``claims.csv``, ``claims.parquet`` and ``result.json`` there, and the study's ranking table gets
-    the column ``p_value_claim``.
+    ``claims.csv``, ``claims.parquet`` and ``result.json`` there, claimed regions also to
+    ``regions.csv``, and the study's ranking table gets the column ``p_value_claim``. Of volumes,
+    NIfTI files hold the maps of claims and p values.
 
     Parameters
     ----------
@@ -80,6 +91,10 @@ def claim_features(
     correlated : float, optional
         Absolute correlation, above 0 and at most 1, from which on features form a group; by default
         the groups are those of ``dataset.feature_groups``, else of features that correlate by 0.5.
+    regions : int, optional
+        Number of regions of each clustering, of images and volumes; 0 claims single features or
+        groups. By default one for two independent samples or groups, at most 200 and one for four
+        cells; 0 if ``correlated`` or ``dataset.feature_groups`` is given.
     executor : {"serial", "ray"}, optional
         Where to compute; ``search.executor`` of the configuration by default. The numbers are the
         same.
@@ -93,13 +108,14 @@ def claim_features(
 
     Returns
     -------
-    FeatureClaims
+    FeatureClaims or RegionClaims
         P values, claims, and what they assume.
 
     Raises
     ------
     ConfigError
-        If a level is not between 0 and 1, or both are given.
+        If a level is not between 0 and 1, or both are given, or regions are asked for where no cell
+        has neighbours.
     DataError
         If samples are of several tasks, or prepared samples have empty cells.
     DirectoryError
@@ -116,6 +132,8 @@ def claim_features(
        Generalised Covariance Measure", Annals of Statistics 48(3), 2020.
     .. [2] M. Liu, E. Katsevich, L. Janson, A. Ramdas, "Fast and Powerful Conditional Randomization
        Testing via Distillation", Biometrika 109(2), 2022.
+    .. [3] J.-A. Chevalier, T.-B. Nguyen, B. Thirion, J. Salmon, "Spatially Relaxed Inference on
+       High-Dimensional Linear Models", Statistics and Computing 32, 2022.
 
     Examples
     --------
@@ -134,39 +152,78 @@ def claim_features(
     rate, level = _level(fdr, fwer)
     if correlated is not None and not 0 < correlated <= 1:
         raise ConfigError(f"correlated={correlated!r} must be above 0 and at most 1, e.g. 0.5.")
+    if regions is not None:
+        _check_regions(regions, correlated)
     options = RunOptions.of(address, allow_mixed_versions, progress)
     with finished_study(path, config, overrides, executor=executor, options=options) as finished:
-        result, samples = finished.result, Samples.of(finished.study)
-        n_features = result.recorded.n_candidates
-        given = finished.study.feature_groups
-        if correlated is None and not given:
-            correlated = _CORRELATED
-        if correlated is None:
-            group = _given_groups(given, n_features)
+        layout, folder = finished.result.layout, finished.result.path / FOLDER
+        claims: FeatureClaims | RegionClaims
+        if _by_regions(finished, regions, correlated):
+            claims = claim_regions(finished, regions, rate, level)
+            claims.write(folder)
         else:
-            group = _correlated_groups(samples, n_features, correlated)
-        distilled = distil_labels(samples.X, samples.Y, samples.folds)
-        weighted = samples.origin[distilled.has_weight]
-        tested = np.unique(group[weighted[weighted < n_features]])
-        work = _work(finished, group, alpha=distilled.alpha, correlated=correlated)
-        pieces = run_pieces(finished, work, tested.tolist())
-        claims = FeatureClaims(
-            feature_names=tuple(result.feature_names[:n_features]),
-            group=group,
-            **_values(pieces, int(group.max()) + 1),
-            rate=rate,
-            level=level,
-            correlated=correlated,
-            unit=f"{samples.units.noun}s" if finished.study.block_numbers is None else "blocks",
-            n_units=samples.units.n,
-            errors=pieces.errors,
-            identity={"data_hash": finished.record.data_hash},
-            mixed=pieces.mixed,
-        )
-        places = result.layout.coordinates().items()
-        claims.write(result.path / FOLDER, {axis: v[:n_features] for axis, v in places})
+            claims = _claim_groups(finished, correlated, rate, level)
+            n, places = len(claims.feature_names), layout.coordinates().items()
+            claims.write(folder, {axis: values[:n] for axis, values in places})
+            remove_regions(folder)
+        write_maps(claim_maps(claims), layout, folder)
         finished.export()
     return claims
+
+
+def _check_regions(regions: int, correlated: float | None) -> None:
+    """Check the number of regions that is asked for."""
+    if isinstance(regions, bool) or not isinstance(regions, int) or regions < 0 or regions == 1:
+        raise ConfigError(f"regions={regions!r} must be a whole number of 2 or more, or 0.")
+    if regions and correlated is not None:
+        raise ConfigError("regions and correlated are both given; give one of them.")
+
+
+def _by_regions(finished: FinishedStudy, regions: int | None, correlated: float | None) -> bool:
+    """Return whether regions are claimed in place of features or groups."""
+    layout = finished.result.layout
+    has_neighbours = layout.has_axes or layout.is_image
+    if regions and not has_neighbours:
+        raise ConfigError(
+            f"regions={regions}: {finished.study.dataset.name} is no set of images or volumes, so"
+            " that no feature has neighbours; leave regions out, or set dataset.shape."
+        )
+    if regions is None:
+        return has_neighbours and correlated is None and not finished.study.feature_groups
+    return regions > 0
+
+
+def _claim_groups(
+    finished: FinishedStudy, correlated: float | None, rate: ErrorRate, level: float
+) -> FeatureClaims:
+    """Claim features, or groups of them, at the level of an error rate."""
+    result, samples = finished.result, Samples.of(finished.study)
+    n_features = result.recorded.n_candidates
+    given = finished.study.feature_groups
+    if correlated is None and not given:
+        correlated = _CORRELATED
+    if correlated is None:
+        group = _given_groups(given, n_features)
+    else:
+        group = _correlated_groups(samples, n_features, correlated)
+    distilled = distil_labels(samples.X, samples.Y, samples.folds)
+    weighted = samples.origin[distilled.has_weight]
+    tested = np.unique(group[weighted[weighted < n_features]])
+    work = _work(finished, group, alpha=distilled.alpha, correlated=correlated)
+    pieces = run_pieces(finished, work, tested.tolist())
+    return FeatureClaims(
+        feature_names=tuple(result.feature_names[:n_features]),
+        group=group,
+        **_values(pieces, int(group.max()) + 1),
+        rate=rate,
+        level=level,
+        correlated=correlated,
+        unit=f"{samples.units.noun}s" if finished.study.block_numbers is None else "blocks",
+        n_units=samples.units.n,
+        errors=pieces.errors,
+        identity={"data_hash": finished.record.data_hash},
+        mixed=pieces.mixed,
+    )
 
 
 def _level(fdr: float | None, fwer: float | None) -> tuple[ErrorRate, float]:

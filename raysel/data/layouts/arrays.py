@@ -363,6 +363,17 @@ class MaskedVolume(Layout):
         side = _side(place) if main == 0 else ""
         return f"{label}, {'xyz'[main]} = {_rounded(place)} {self.unit}{side}"
 
+    def place(self, indices: Sequence[float]) -> str:
+        """Name a place by its position if voxels have one, e.g. ``"-2 4 0 mm L"``."""
+        if not self.in_space:
+            return super().place(indices)
+        affine = np.asarray(self.affine)
+        return self._position_name((affine[:3, :3] @ np.asarray(indices) + affine[:3, 3]).tolist())
+
+    def _position_name(self, position: Sequence[float]) -> str:
+        """Name a position in space, with L or R of its origin."""
+        return f"{' '.join(map(_rounded, position))} {self.unit}{_side(position[0])}"
+
     def coordinates(self) -> dict[str, LabelArray]:
         """Index along each axis of the volume, for each voxel."""
         return {
@@ -379,8 +390,8 @@ class MaskedVolume(Layout):
         affine = np.asarray(self.affine)
         positions = indices @ affine[:3, :3].T + affine[:3, 3]
         return [
-            f"{name} ({' '.join(map(_rounded, place))} {self.unit}{_side(place[0])})"
-            for name, place in zip(names, positions.tolist(), strict=True)
+            f"{name} ({self._position_name(position)})"
+            for name, position in zip(names, positions.tolist(), strict=True)
         ]
 
     def hashed_names(self, names: Sequence[str]) -> Sequence[str]:

@@ -92,6 +92,11 @@ class Layout(ABC):
         return "aligned"
 
     @property
+    def in_space(self) -> bool:
+        """Whether the affine tells where the cells lie."""
+        return False
+
+    @property
     def is_image(self) -> bool:
         """Whether a sample can be drawn as an image or as slices of a volume."""
         return False
@@ -139,6 +144,11 @@ class Layout(ABC):
     def slice_label(self, axis: int, index: int) -> str:
         """Name in pictures of the slice at an index of an axis."""
         return f"{self.axes()[axis]} = {index}"
+
+    def place(self, indices: Sequence[float]) -> str:
+        """Name a place by its indices along the axes, which may lie between cells."""
+        named = zip(self.axes(), indices, strict=True)
+        return ", ".join(f"{axis} {round(index, 1):g}" for axis, index in named)
 
     def hashed(self) -> dict[str, Any]:
         """Describe what of the layout is in the hash of data."""

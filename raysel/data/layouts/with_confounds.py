@@ -64,6 +64,11 @@ class WithConfounds(Layout):
         return self.features.space
 
     @property
+    def in_space(self) -> bool:
+        """Whether the affine tells where the features lie."""
+        return self.features.in_space
+
+    @property
     def is_image(self) -> bool:
         """Whether the features can be drawn as an image or as slices of a volume."""
         return self.features.is_image
@@ -91,6 +96,10 @@ class WithConfounds(Layout):
     def axes(self) -> list[str]:
         """Names of the coordinates of the features."""
         return self.features.axes()
+
+    def place(self, indices: Sequence[float]) -> str:
+        """Name a place by its indices along the axes of the features."""
+        return self.features.place(indices)
 
     def coordinates(self) -> dict[str, LabelArray]:
         """Coordinates of the features; of the other columns -1, -2 and so on."""

@@ -35,7 +35,7 @@ _LEAST = 1.1  # inches of the shorter side of a map
 MOST_NAMED = 1500  # cells that the report names, those with the highest scores: 0.1 KB each
 _LABELS = (1.3, 0.55)  # inches of the colour bar and the axes' labels
 # Grey of the background's darkest cell: light, so that a colour is nearly that of the colour bar.
-_DARKEST = 0.7
+DARKEST = 0.7
 # Opacity above the background: of the lowest and highest score, and of numbers of folds.
 _SCORES_ALPHA, _COUNTS_ALPHA = (0.5, 0.95), 0.85
 
@@ -308,7 +308,7 @@ class ScoreMap(RankingPanel):
         """Draw the image in light greys, below colours that can be read; else one light grey."""
         self.plane.label(ax)
         if self.background is not None:
-            greys = ListedColormap(colormaps["gray"](np.linspace(_DARKEST, 1.0, 256)))
+            greys = ListedColormap(colormaps["gray"](np.linspace(DARKEST, 1.0, 256)))
             self.plane.draw(ax, self.plane.place_cells(self.background), greys)
         elif self.plane.inside.all():
             ax.set_facecolor(drawing.EMPTY)

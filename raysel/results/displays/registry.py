@@ -8,6 +8,7 @@ from pathlib import Path
 from raysel.core.errors import StudyError
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.agreement import RankTable, StabilityCurve
+from raysel.results.displays.claimed_regions import ClaimedRegions
 from raysel.results.displays.confusion import Confusion, LabelErrors
 from raysel.results.displays.convergence import ObjectiveCurves
 from raysel.results.displays.curves import Calibration, PrecisionRecallCurves, RocCurves
@@ -28,6 +29,7 @@ DISPLAYS: tuple[type[StudyDisplay], ...] = (
     ScoreCurve,
     ScoreRows,
     StabilityCurve,
+    ClaimedRegions,
     ProbabilityMap,
     SearchSurface,
     Confusion,

@@ -163,7 +163,8 @@ def claims(result: StudyResult) -> Section:
     if (permuted := result.permutation_test) is not None:
         blocks += [Text([" ".join(permuted.limits())]), _permutations(permuted)]
     if (tested := result.claims) is not None:
-        shown = [Text(tested.sentences()), _plain_table(tested.figures())]
+        table = tested.figures()
+        shown = [*([_plain_table(table)] if table.rows else []), Text(tested.sentences())]
         blocks.append(contents.Folded("Tests beside all other features", shown))
     if (halves := result.stability_selection) is not None:
         sentences = [halves.sentence(), *map(joined_lines, halves.remarks())]
