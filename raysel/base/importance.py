@@ -56,10 +56,10 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=0
         Seed of the folds and of the permutations.
     origin : ndarray of int, shape (n_columns,), default=None
-        Feature that each column of X comes from, from 0, e.g. a text of which each value has a
-        column. The columns of a feature are permuted together, and each has the importance of the
-        feature. None: each is a feature. A study sets it where `dataset.prepare` makes several
-        columns of a feature.
+        Feature, or group of features, of each column of X, from 0, e.g. a text of which each value
+        has a column. The columns of one are permuted together, and each has its importance. None:
+        each is a feature. A study sets it where `dataset.prepare` makes several columns of a
+        feature.
 
     Attributes
     ----------

@@ -30,6 +30,7 @@ Purpose = Literal[
     "permutation",
     "noise",
     "claims",
+    "decoys",
 ]
 
 _PURPOSES: tuple[Purpose, ...] = get_args(Purpose)

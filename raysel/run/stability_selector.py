@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -38,6 +38,9 @@ from raysel.results import stability
 from raysel.run.assembly import check_estimator_object, draw_seed, make_dataset
 from raysel.run.pieces import Pieces
 from raysel.run.stability import check_halves, check_numbers, count_selections, draw_halves
+
+#: Threshold that decoys choose.
+_DECOYS = "decoys"
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -73,9 +76,13 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         0.9 bounds the expected number of false ones by ``expected_false``.
     expected_false : float, default=1.0
         Bound on the expected number of false features that the default threshold keeps.
-    threshold : float, default=None
+    threshold : float or "decoys", default=None
         Selection probability, above 0.5 and at most 1, from which a feature is selected. None: the
-        smallest whose bound is at most ``expected_false``; 1 where there is none.
+        smallest whose bound is at most ``expected_false``; 1 where there is none. "decoys": each
+        feature gets a decoy, its values in a random order, which is ranked with the features. The
+        threshold is the smallest with the lowest ``false_share_``, as in [1]_. Decoys are
+        independent of all features, so that one that depends on a telling feature counts as true.
+        Labels that mean nothing may still select a feature; ``false_share_`` is then near 1.
     inner : int, default=3
         Number of inner folds of each half. Only used with ``param_grid``.
     n_jobs : int, default=None
@@ -95,6 +102,9 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     bound_ : float
         Bound on the expected number of false features: the unimodal one, or the simple one where
         there is no unimodal one.
+    false_share_ : float
+        Estimated share of false features among the selected ones: 1 and the number of decoys that
+        reach the threshold, by the number of features that do. Only with ``threshold="decoys"``.
     selection_ : object
         The whole result, as `raysel.stability_selection` returns it: counts, bounds, sentences.
     best_params_ : list of dict
@@ -103,6 +113,11 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Number of features.
     feature_names_in_ : ndarray of str, shape (n_features_in_,)
         Names of the features; only if X had names.
+
+    References
+    ----------
+    .. [1] J. Hedou et al., "Discovery of sparse, reliable omic biomarkers with Stabl", Nature
+       Biotechnology 42, 2024.
 
     Examples
     --------
@@ -128,7 +143,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         n_halves: int = 100,
         top: int | None = None,
         expected_false: float = 1.0,
-        threshold: float | None = None,
+        threshold: float | Literal["decoys"] | None = None,
         inner: int = 3,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -168,32 +183,42 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self._check_parameters()
         dataset = self._dataset(X, y, groups)
         check_halves(dataset.y, dataset.groups)
-        p, n_pairs = int((~dataset.constant).sum()), self.n_halves // 2
+        constant, n_pairs = dataset.constant, self.n_halves // 2
+        p = int((~constant).sum())
         if p == 0:
             raise DataError("X: every feature is constant; give one that varies.")
+        seed, n_ranked = draw_seed(self.random_state), p
+        if self.threshold == _DECOYS:
+            dataset, n_ranked = self._add_decoys(dataset, seed), 2 * p
         top = self.top
         if top is None:
-            top = bounded_top(p, p, n_pairs, self.expected_false)
-        seed = draw_seed(self.random_state)
+            top = bounded_top(n_ranked, n_ranked, n_pairs, self.expected_false)
         numbers = range(self.n_halves)
         halves = Parallel(n_jobs=self.n_jobs)(
             delayed(_rank_on_half)(self, dataset, seed, number) for number in numbers
         )
+        counts = _count_ranked([half["best"][:top] for half in halves], dataset.n_features)
+        for half in halves:
+            half["best"] = [i for i in half["best"][:top] if i < len(constant)]
         pieces = Pieces(dict(zip(numbers, halves, strict=True)), {})
         counted = count_selections(
-            pieces, top, subsamples=self.n_halves, constant=dataset.constant, identity={}
+            pieces, top, subsamples=self.n_halves, constant=constant, identity={}
         )
-        threshold = self.threshold
+        threshold, false_share = self.threshold, None
         if threshold is None:
             threshold = smallest_threshold(counted.q, p, n_pairs, self.expected_false)
+        if threshold == _DECOYS:
+            real, decoys = np.split(counts, [len(constant)])
+            threshold, false_share = _threshold_by_decoys(real, decoys, n_pairs)
         unit = "samples" if dataset.groups is None else "groups"
-        self._keep(replace(counted, unit=unit).at(threshold), halves)
+        self._keep(replace(counted, unit=unit).at(threshold), halves, false_share)
         return self
 
     def _check_parameters(self) -> None:
         validate_params(self)
         check_estimator_object(self.estimator)
-        check_numbers(self.n_halves, self.threshold, name="n_halves")
+        threshold = None if self.threshold == _DECOYS else self.threshold
+        check_numbers(self.n_halves, threshold, name="n_halves")
         if self.param_grid is not None and not hasattr(self.estimator, "score"):
             raise ConfigError(
                 f"param_grid: {type(self.estimator).__name__} has no score to choose by; leave"
@@ -217,11 +242,31 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", ())
         return make_dataset(self.estimator, features, y=labels, groups=groups, names=names)
 
+    def _add_decoys(self, dataset: Dataset, seed: int) -> Dataset:
+        """Append to the features that vary their values in a random order."""
+        if dataset.groups is not None:
+            raise ConfigError(
+                'threshold="decoys": values in a random order do not depend on groups of samples,'
+                " as those of features do; leave out groups, or give a number."
+            )
+        rng = np.random.default_rng(derived_seed(seed, _DECOYS))
+        varying = np.flatnonzero(~dataset.constant)
+        decoys = rng.permuted(dataset.X[:, varying], axis=0)
+        names = [*dataset.feature_names, *(f"decoy {number}" for number in varying)]
+        X = np.hstack([dataset.X, decoys])
+        return make_dataset(self.estimator, X, y=dataset.y, names=names)
+
     def _keep(
-        self, selection: stability.StabilitySelectionResult, halves: Sequence[Mapping[str, Any]]
+        self,
+        selection: stability.StabilitySelectionResult,
+        halves: Sequence[Mapping[str, Any]],
+        false_share: float | None,
     ) -> None:
         """Set the fitted attributes."""
         self.__dict__.pop("best_params_", None)
+        self.__dict__.pop("false_share_", None)
+        if false_share is not None:
+            self.false_share_ = false_share
         self.selection_ = selection
         self.scores_: FloatArray = selection.probability
         self.top_, self.threshold_ = selection.top, selection.threshold
@@ -242,6 +287,25 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         tags.regressor_tags = inner.regressor_tags
         tags.input_tags.positive_only = inner.input_tags.positive_only
         return tags
+
+
+def _count_ranked(best: Sequence[Sequence[int]], n_features: int) -> IntArray:
+    """Count the halves that select each feature, decoys included."""
+    chosen = np.concatenate([np.asarray(half, dtype=np.int64) for half in best])
+    return np.bincount(chosen, minlength=n_features)
+
+
+def _threshold_by_decoys(counts: IntArray, decoys: IntArray, n_pairs: int) -> tuple[float, float]:
+    """Return the smallest threshold with the lowest estimated share of false features, and both.
+
+    `counts` and `decoys` are the numbers of halves that select each feature, and each decoy.
+    """
+    levels = np.arange(n_pairs + 1, 2 * n_pairs + 1)
+    n_features = (counts >= levels[:, None]).sum(axis=1)
+    n_decoys = (decoys >= levels[:, None]).sum(axis=1)
+    shares = (1 + n_decoys) / np.maximum(n_features, 1)
+    best = int(shares.argmin())
+    return float(levels[best] / (2 * n_pairs)), float(shares[best])
 
 
 def _rank_on_half(

@@ -157,6 +157,36 @@ def test_the_default_top_has_a_threshold_that_bounds_the_false_ones():
     assert many.bound_ <= 2.0
 
 
+def test_decoys_choose_the_threshold():
+    """Brute force: ranks of features and decoys on each half, then every threshold."""
+    X, y = labelled_samples(shift=2.0)
+    found = StabilitySelection(SVM, n_halves=20, top=6, threshold="decoys", random_state=4)
+    found.fit(X, y)
+    varying = np.flatnonzero(np.ptp(X, axis=0) > 0)
+    rng = np.random.default_rng(derived_seed(4, "decoys"))
+    both = np.hstack([X, rng.permuted(X[:, varying], axis=0)])
+    weighs = np.ptp(both, axis=0) > 0
+    counts = sum(
+        largest(clone(SVM).fit(both[half], y[half]).coef_ * weighs, 6).astype(int)
+        for half in halves_of(y, 20, 4)
+    )
+    real, decoys = counts[: X.shape[1]], counts[X.shape[1] :]
+    shares = {n / 20: (1 + np.sum(decoys >= n)) / max(1, np.sum(real >= n)) for n in range(11, 21)}
+    np.testing.assert_array_equal(found.scores_, real / 20)
+    assert found.threshold_ == min(shares, key=lambda level: (shares[level], level))
+    assert found.false_share_ == shares[found.threshold_]
+    assert set(np.flatnonzero(found.get_support())) >= {0, 1, 2}
+    again = found.set_params(threshold=0.6).fit(X, y)
+    assert not hasattr(again, "false_share_")
+
+
+def test_decoys_are_refused_with_groups():
+    X, y = quantities()
+    selector = StabilitySelection(Lasso(0.1), n_halves=4, threshold="decoys")
+    with pytest.raises(ConfigError, match="leave out groups, or give a number"):
+        selector.fit(X, y, groups=np.repeat(np.arange(15), 4))
+
+
 def test_names_and_columns_of_a_table_are_kept():
     X, y = labelled_samples(shift=2.0)
     table = pd.DataFrame(X, columns=[f"gene {i}" for i in range(X.shape[1])])

@@ -93,7 +93,7 @@ class Confusion(StudyDisplay):
         counts, shares, n = self.counts, self.shares, len(self.classes)
         cell = 72 * self._side / n  # in points
         image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
-        drawing.add_colour_bar(ax, image, "share of the true class's samples")
+        drawing.add_colour_bar(ax, image, "share of the true class")
         step = -(-n // int(72 * self._side / 6.5))  # a label needs about 6.5 points
         names = [short(name, _LONGEST) for name in self.classes][::step]
         turned = 90 if max(map(len, names)) > 2 or n > 30 else 0
