@@ -124,12 +124,14 @@ class ScikitLearnMethod(OneShotEstimator):
         else:
             yield float(np.mean((self._predicted(rows) != y).reshape(len(y), -1).any(axis=1)))
 
-    def _fit_estimator(self, rows: Any, y: LabelArray) -> None:
+    def _fit_estimator(
+        self, rows: Any, y: LabelArray, fit: Callable[..., Any] = fit_to_labels
+    ) -> None:
         """Fit a clone of the estimator, and note whether it converged."""
         self.__dict__.pop("classes_", None)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            fitted = fit_to_labels(self.estimator, rows, y)
+            fitted = fit(self.estimator, rows, y)
         self._ended = not any(
             issubclass(warning.category, ConvergenceWarning) for warning in caught
         )

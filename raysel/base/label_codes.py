@@ -15,12 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.targets import Classes
+from raysel.numerics.wide_svm import SampleSpan, fit_clone
 
 
-def fit_to_labels(estimator: Any, X: Any, y: LabelArray) -> Any:
-    """Fit a clone to labels, or to their numbers 0 to k - 1 where it takes only those."""
+def fit_to_labels(estimator: Any, X: Any, y: LabelArray, span: SampleSpan | None = None) -> Any:
+    """Fit a clone to labels, or to their numbers 0 to k - 1 where it takes only those.
+
+    ``span`` is that of `X` if it is known, by which `fit_clone` fits a linear SVM.
+    """
     try:
-        return clone(estimator).fit(X, y)
+        return fit_clone(estimator, X, y, span)
     except Exception as refused:
         if not may_want_codes(estimator, y):
             raise

@@ -16,17 +16,20 @@ from raysel.base.estimator import COUNT, POSITIVE, OneShotEstimator
 from raysel.base.search_drafts import HUGE, DataSize, SearchDraft
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
 from raysel.data.layouts import Layout
+from raysel.numerics.wide_svm import SampleSpan, fit_clone
 
 
 @dataclass(frozen=True)
 class PreparedSVM:
-    """Statistics of a training set by which zero solutions are detected for every C."""
+    """What fits for every C share: statistics that detect zero solutions, and the span."""
 
     target: SignedTarget
     #: Numbers of samples with sign 1 and -1; shape (2, n_problems).
     counts: IntArray
     #: Sums of the samples with sign 1 and -1; shape (2, n_problems, n_features).
     sums: FloatArray
+    #: Span of the samples, in which l2 is solved; None unless it has far fewer dimensions.
+    span: SampleSpan | None
 
 
 class LinearSVM(OneShotEstimator, OneAgainstRest):
@@ -136,10 +139,11 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         return (float(self.penalty == "l2"), float(self.C))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedSVM:
-        """Count and sum the samples of both signs of each binary problem."""
+        """Count and sum the samples of both signs of each problem, and decompose their span."""
         target = signed_target(y)
         sides = np.stack([target.signs > 0, target.signs < 0])
-        return PreparedSVM(target, sides.sum(axis=2), sides.astype(np.float64) @ X)
+        sums = sides.astype(np.float64) @ X
+        return PreparedSVM(target, sides.sum(axis=2), sums, SampleSpan.of(X))
 
     def is_zero_solution(self, prepared: PreparedSVM) -> bool:
         """Return whether every w is zero: for "l1", if no slope of the loss there exceeds 1."""
@@ -168,7 +172,7 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         )
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> Iterator[float]:
-        machines = [self._machine(X, sign) for sign in prepared.target.signs]
+        machines = [self._machine(X, sign, prepared.span) for sign in prepared.target.signs]
         coef, bias = np.stack([w for w, _, _ in machines]), np.array([b for _, b, _ in machines])
         yield self._keep(
             X, prepared.target, coef=coef, bias=bias, steps=max(steps for _, _, steps in machines)
@@ -190,7 +194,9 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
             penalty = 0.5 * (weights**2).sum()
         return float(penalty + self.C * (np.maximum(0.0, 1.0 - margins) ** 2).sum())
 
-    def _machine(self, X: FloatArray, sign: FloatArray) -> tuple[FloatArray, float, int]:
+    def _machine(
+        self, X: FloatArray, sign: FloatArray, span: SampleSpan | None
+    ) -> tuple[FloatArray, float, int]:
         """Solve one binary problem; return w, b and the number of iterations."""
         # A label that all samples have, or none, needs no solver: w = 0, and b is its sign.
         if (sign == sign[0]).all():
@@ -205,7 +211,7 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # reported by converged_
-            machine.fit(X, sign)
+            machine = fit_clone(machine, X, sign, span)
         return machine.coef_[0], float(machine.intercept_[0]), int(machine.n_iter_)
 
     def _has_converged(self, path: FloatArray) -> bool:

@@ -22,11 +22,13 @@ from raysel.evaluation.outcomes import Measured, Outcome
 from raysel.evaluation.records import ChooseN, EstimatorFailure, Setting
 from raysel.evaluation.scoring_estimators import (
     KNN,
+    LINEAR_SVM,
     NATIVE,
     RIDGE,
     EstimatorError,
     RidgePath,
     ScoringEstimator,
+    SpanFits,
     own_errors,
     shown_setting,
     without_nan,
@@ -300,9 +302,11 @@ class RankingScorer:
             scoring_estimator.make(split.y_train, split.random_state, setting)
             for setting in settings
         ]
-        fit = fit_to_labels
+        fit: Callable[..., Any] = fit_to_labels
         if scoring_estimator.name == RIDGE and len(settings) > 1:
             fit = RidgePath([estimator.alpha for estimator in estimators]).fit
+        elif scoring_estimator.name == LINEAR_SVM:
+            fit = SpanFits().fit
         for estimator in estimators:
             output: LabelArray | str
             try:

@@ -18,6 +18,7 @@ from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import LinearSVC
 
+from raysel.base.label_codes import fit_to_labels
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import ConfigError, StudyError, raise_storage_error
 from raysel.core.plugins import import_dotted
@@ -32,6 +33,7 @@ from raysel.data.targets import (
 )
 from raysel.evaluation.neighbours import NearestNeighborsClassifier
 from raysel.evaluation.records import Setting
+from raysel.numerics.wide_svm import SampleSpan
 
 #: Estimators without a dotted name.
 NATIVE, KNN, LINEAR_SVM, RIDGE = SCORING_ESTIMATORS = ("native", "knn", "linear_svm", "ridge")
@@ -123,6 +125,18 @@ class RidgePath:
         model.coef_ = self._joint.coef_[first : first + n].reshape(*several, -1)
         model.intercept_ = self._joint.intercept_[first : first + n].reshape(several)
         return model
+
+
+class SpanFits:
+    """Linear SVMs of the same samples, by one decomposition where these are few."""
+
+    def __init__(self) -> None:
+        self._span: SampleSpan | None = None
+
+    def fit(self, estimator: LinearSVC, X: Any, y: LabelArray) -> Any:
+        """Fit one of them. `X` is (n_samples, n_features), `y` (n_samples,)."""
+        self._span = self._span or SampleSpan.of(X)
+        return fit_to_labels(estimator, X, y, self._span)
 
 
 #: What predicts all features beside a method's own predictions, by the kind of the target.

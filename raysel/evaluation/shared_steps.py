@@ -15,10 +15,12 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from raysel.base.adapter import ScikitLearnMethod, unwrap_cells
+from raysel.base.label_codes import fit_to_labels
 from raysel.core.errors import raise_storage_error
 from raysel.evaluation.known_steps import KnownSteps, is_plain_pipeline
-from raysel.evaluation.scoring_estimators import RidgePath
+from raysel.evaluation.scoring_estimators import RidgePath, SpanFits
 from raysel.evaluation.split import Split
+from raysel.numerics.wide_svm import solves_dual
 
 #: Fits one method; returns it and the split as it gets it.
 Fit = Callable[[], tuple[ScikitLearnMethod, Split]]
@@ -27,13 +29,9 @@ Fit = Callable[[], tuple[ScikitLearnMethod, Split]]
 class _LastStep(ScikitLearnMethod):
     """Last step of a Pipeline, which gets what the steps before it make of the samples."""
 
-    def fit_step(self, split: Split, *, converged: bool, ridge: RidgePath | None) -> Self:
+    def fit_step(self, split: Split, *, converged: bool, fit: Callable[..., Any]) -> Self:
         """Fit the step; ``converged`` says whether the steps before it have."""
-        rows, y, self.converged_ = unwrap_cells(split.X_train), split.y_train, converged
-        if ridge is not None:
-            self._keep(ridge.fit(self.estimator, rows, y), y)
-            return self
-        self._fit_estimator(rows, y)
+        self._fit_estimator(unwrap_cells(split.X_train), split.y_train, fit)
         self.converged_ = converged and self._ended
         return self
 
@@ -48,8 +46,8 @@ class _Chain:
     position: int
     steps: Sequence[Any]
     converged: bool = True
-    #: Ridge regressions that the last step is one of, where others differ from it in alpha alone.
-    ridge: RidgePath | None = None
+    #: Function that fits a last step, which may share computation with others like it.
+    fit: Callable[..., Any] = fit_to_labels
 
     @property
     def key(self) -> object:
@@ -78,8 +76,8 @@ def fit_shared(methods: Sequence[ScikitLearnMethod], split: Split) -> Iterator[t
     """Yield the place of each method with its fit, in an order in which shared steps are used up.
 
     The fits are those of `ScikitLearnMethod.iterate` to the last bit, without objective and scores
-    of features; ridge regressions that differ in alpha alone are so to rounding. Each has to be
-    called before the next is asked for.
+    of features. Ridge regressions that differ in alpha alone, and linear SVMs of many more features
+    than samples, are so to rounding. Each has to be called before the next is asked for.
     """
     chains = [_Chain(i, flat_steps(method.estimator)) for i, method in enumerate(methods)]
     for chain_, fit in _branch(chains, split):
@@ -89,7 +87,7 @@ def fit_shared(methods: Sequence[ScikitLearnMethod], split: Split) -> Iterator[t
 def _branch(chains: Sequence[_Chain], split: Split) -> Iterator[tuple[_Chain, Split | None]]:
     """Yield each chain's last step with the split as it gets it; None where a step fails."""
     known, groups = KnownSteps(), dict[object, list[_Chain]]()
-    for chain_ in _share_ridges(chains, split):
+    for chain_ in _share_svms(_share_ridges(chains, split)):
         groups.setdefault(chain_.key, []).append(chain_)
     for group in groups.values():
         if len(group[0].steps) == 1:
@@ -112,7 +110,18 @@ def _share_ridges(chains: Sequence[_Chain], split: Split) -> list[_Chain]:
         if key:
             alphas.setdefault(key, []).append(chain_.steps[0].alpha)
     paths = {key: RidgePath(values) for key, values in alphas.items() if len(values) > 1}
-    return [replace(chain_, ridge=paths.get(key)) for key, chain_ in zip(keys, chains, strict=True)]
+    return [
+        replace(chain_, fit=paths[key].fit) if key in paths else chain_
+        for key, chain_ in zip(keys, chains, strict=True)
+    ]
+
+
+def _share_svms(chains: Sequence[_Chain]) -> list[_Chain]:
+    """Give the last steps that are linear SVMs one span of the samples."""
+    fit = SpanFits().fit
+    return [
+        replace(chain_, fit=fit) if solves_dual(chain_.steps[0]) else chain_ for chain_ in chains
+    ]
 
 
 def _ridge_key(steps: Sequence[Any], split: Split) -> bytes:
@@ -139,7 +148,7 @@ def _fit(
     if split is not None:
         try:
             last = _LastStep(chain_.steps[0])
-            step = last.fit_step(split, converged=chain_.converged, ridge=chain_.ridge)
+            step = last.fit_step(split, converged=chain_.converged, fit=chain_.fit)
         except Exception as error:  # of any estimator  # noqa: BLE001
             raise_storage_error(error)
         else:

@@ -123,3 +123,17 @@ def test_an_end_by_max_iter_is_no_convergence():
     X, y = wide()
     svm = LinearSVM(100.0, max_iter=2, random_state=0).fit(X, y)
     assert (svm.converged_, svm.liblinear_iterations_) == (False, 2)
+
+
+def test_few_samples_are_fitted_in_their_span_for_every_value_of_c():
+    X, y = wide(20, 200)
+    prepared = LinearSVM().prepare(X, y)
+    assert prepared.span is not None
+    for C in (0.01, 1.0):
+        ours = LinearSVM(C, random_state=0)
+        for _ in ours.iterate(X, y, prepared):
+            pass
+        theirs = OneVsRestClassifier(LinearSVC(C=C, random_state=0, max_iter=10_000)).fit(X, y)
+        coef = np.vstack([machine.coef_ for machine in theirs.estimators_])
+        np.testing.assert_allclose(ours.coef_, coef, rtol=0, atol=1e-10)
+        np.testing.assert_array_equal(LinearSVM(C, random_state=0).fit(X, y).coef_, ours.coef_)

@@ -180,6 +180,20 @@ def test_predictions_are_those_of_fits_from_nothing(case):
     assert sorted(seen) == list(range(len(methods)))
 
 
+def test_linear_svms_of_few_samples_do_not_depend_on_what_is_fitted_beside_them():
+    drawn, y = np.random.default_rng(0), np.arange(60) % 3
+    X = drawn.standard_normal((60, 500)) + (drawn.standard_normal((3, 500)) / 5)[y]
+    split, pipeline = split_of(X, y), make_pipeline(StandardScaler(), SVM)
+    methods = methods_of(pipeline, {"linearsvc__C": [0.001, 0.1, 10.0]})
+    for position, fit in fit_shared(methods, split):
+        together, own = fit()
+        ((_, fit_alone),) = fit_shared([methods[position]], split)
+        scores = together.decision_function(own.X_test)
+        np.testing.assert_array_equal(scores, fit_alone()[0].decision_function(own.X_test))
+        whole = clone(methods[position].estimator).fit(split.X_train, split.y_train)
+        np.testing.assert_allclose(scores, whole.decision_function(split.X_test), rtol=1e-9)
+
+
 def test_what_is_equal_is_fitted_once():
     split = split_of(*WINE)
     pipeline = make_pipeline(CountingScaler(), SelectKBest(), SVM)
