@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -56,17 +56,11 @@ class IsolatedBatches:
         self.path, self.n_bytes = path, n_bytes
 
     def __iter__(self) -> Iterator[Any]:
-        with _Child() as child:
-            child.send(_request(self.path, "batches", n_bytes=self.n_bytes))
-            child.stdin.close()
-            try:
-                answer = _read_line(child.stdout)
-                if "stream" in answer:
-                    yield from pa.ipc.open_stream(child.stdout)
-                    answer = _read_line(child.stdout)
-            except _CUT as error:
-                child.close()
-                raise _ended_early(child.wait()) from error
+        with _READER.asked(_request(self.path, "batches", n_bytes=self.n_bytes)) as (pipe, first):
+            answer = first
+            if "stream" in first:
+                yield from pa.ipc.open_stream(pipe)
+                answer = _read_line(pipe)
         _check(answer, self.path)
         self.largest = answer["largest"]
 
@@ -124,6 +118,14 @@ def _check(answer: dict[str, Any], path: Path, remedy: str = "") -> None:
         raise ValueError(answer["error"])
 
 
+class _EndedEarlyError(ValueError):
+    """The process that read a file ended before it had answered."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"the process that read it ended early, with status {status}")
+        self.status = status
+
+
 class _Child(subprocess.Popen[bytes]):
     """A process that reads files, and the pipes to it."""
 
@@ -145,6 +147,23 @@ class _Child(subprocess.Popen[bytes]):
         self.stdin.write(json.dumps(request).encode() + b"\n")
         self.stdin.flush()
 
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """End the process whose answer is cut, or is not read: it would be taken for the next."""
+        try:
+            yield
+        except _CUT as error:
+            raise _EndedEarlyError(self.end()) from error
+        except BaseException:
+            self.kill()
+            self.end()
+            raise
+
+    def end(self) -> int:
+        """Let the process end; return its status."""
+        self.close()
+        return self.wait()
+
     def close(self) -> None:
         """Close this process's ends of the pipes."""
         for pipe in (self.stdin, self.stdout):
@@ -153,47 +172,58 @@ class _Child(subprocess.Popen[bytes]):
 
 
 class _Reader:
-    """The process that reads; started when it is asked, because it ends after some seconds."""
+    """The processes that read: one waits some seconds for the next request, and ends then."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._child: _Child | None = None
+        self._lock, self._turn = threading.Lock(), threading.Lock()
+        self._idle: _Child | None = None
         os.register_at_fork(after_in_child=self._forget)  # a fork shares the pipes
         atexit.register(self._end)
 
     def ask(self, request: dict[str, Any]) -> _Answer:
-        """Return the answer to a request; ValueError if the process crashed or took too long."""
+        """Return the answer to a request; ValueError if the process crashed or took too long.
+
+        Threads ask in turn: each whole file may take all the memory that is allowed.
+        """
+        with self._turn, self.asked(request) as (pipe, answer):
+            return _receive(pipe, answer)
+
+    @contextmanager
+    def asked(self, request: dict[str, Any]) -> Iterator[tuple[IO[bytes], dict[str, Any]]]:
+        """Give the first line of the answer to a request, and the pipe with all that follows."""
+        child, answer = self._begin(request)
+        with child.answering():
+            yield child.stdout, answer
         with self._lock:
-            while True:
-                child = self._child = self._child or _Child()
-                try:
+            if self._idle is None:
+                self._idle = child
+                return
+        child.end()
+
+    def _begin(self, request: dict[str, Any]) -> tuple[_Child, dict[str, Any]]:
+        while True:
+            with self._lock:
+                child, self._idle = self._idle or _Child(), None
+            try:
+                with child.answering():
                     child.send(request)
-                    return _receive(child.stdout)
-                except _CUT as error:
-                    self._forget()
-                    if status := child.wait():
-                        raise _ended_early(status) from error
-                    if not isinstance(error, EOFError | BrokenPipeError):
-                        raise
-                except BaseException:  # an answer that was not read would be taken for the next
-                    self._forget()
-                    child.kill()
-                    child.wait()
+                    return child, _read_line(child.stdout)
+            except _EndedEarlyError as error:
+                if error.status:  # else it had waited for too long
                     raise
 
     def _forget(self) -> None:
-        child, self._child = self._child, None
+        child, self._idle = self._idle, None
         if child is not None:
             child.close()
 
     def _end(self) -> None:
-        if self._child is not None:
-            self._child.communicate()
+        if self._idle is not None:
+            self._idle.end()
 
 
-def _receive(pipe: Any) -> _Answer:
-    """Receive an answer, and the array or the table that it announces."""
-    answer = _read_line(pipe)
+def _receive(pipe: Any, answer: dict[str, Any]) -> _Answer:
+    """Receive the array or the table that the first line of an answer announces."""
     if "stream" in answer:
         table = pa.ipc.open_stream(pipe).read_all()
         return _read_line(pipe), table
@@ -211,10 +241,6 @@ def _read_line(pipe: Any) -> dict[str, Any]:
         raise EOFError
     answer: dict[str, Any] = json.loads(line)
     return answer
-
-
-def _ended_early(status: int) -> ValueError:
-    return ValueError(f"the process that read it ended early, with status {status}")
 
 
 _READER = _Reader()

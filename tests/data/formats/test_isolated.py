@@ -59,6 +59,30 @@ def test_large_arrays_of_all_kinds_are_read_by_several_threads_in_turn():
             np.testing.assert_array_equal(data.X, X)
 
 
+def test_one_process_reads_one_file_after_another_and_two_that_are_read_in_turns(monkeypatch):
+    """A process whose answer is not read to its end is not asked again."""
+    started = []
+
+    class Counted(isolated._Child):
+        def __init__(self):
+            super().__init__()
+            started.append(self)
+
+    monkeypatch.setattr(isolated, "_READER", isolated._Reader())
+    monkeypatch.setattr(isolated, "_Child", Counted)
+    path = write(Path("t.parquet"))
+    whole = load_dataset(path)
+    batches = isolated.IsolatedBatches(path, 8 * 3 * 10**4)
+    assert [sum(map(len, batches)) for _ in range(3)] == [10] * 3
+    assert len(started) == 1
+    pairs = list(zip(batches, batches, strict=True))
+    assert len(started) == 2
+    assert all(one.equals(other) for one, other in pairs)
+    next(iter(batches))
+    assert any(child.returncode is not None for child in started)
+    np.testing.assert_array_equal(load_dataset(path).X, whole.X)
+
+
 def test_a_relative_path_is_that_of_the_working_directory(tmp_path, monkeypatch):
     for i in range(2):  # the process keeps the working directory in which it was started
         folder = tmp_path / str(i)
