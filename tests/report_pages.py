@@ -16,6 +16,7 @@ from small_studies import run_offline
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.data.loading import save_dataset
+from raysel.results.page import contents
 from raysel.results.page.report import write_report
 from raysel.results.result import StudyResult
 
@@ -143,6 +144,11 @@ def _dataset(kind: str) -> Dataset:
             label_names=("nought", "not one", "two"),
         )
     return Dataset(X, y, layouts.get(kind, Tensor((64,))))
+
+
+def page_of(*sections: contents.Section) -> Page:
+    """Read sections of a report alone, so that the figures of the others are not drawn."""
+    return Page(contents.render_page(contents.Page("a study", "its sections", sections)))
 
 
 class Page(HTMLParser):

@@ -19,7 +19,7 @@ def test_a_program_is_named_as_a_shell_starts_it(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     for folder in (tmp_path, HERE.parent):
         monkeypatch.chdir(folder)
-        for name in ("raysel", "mlflow", "json.tool"):  # which has no script
+        for name in ("raysel", "json.tool"):  # which has no script
             shown = program(name)
             subprocess.run([*shlex.split(shown), "--help"], check=True, stdout=subprocess.DEVNULL)
     assert program() == "bin/raysel"

@@ -72,11 +72,11 @@ def test_samples_that_are_repeated_count_once_if_they_are_of_one_unit():
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_p_values_of_columns_that_tell_nothing_are_uniform(n_classes):
     p_values = []
-    for seed in range(60):
-        X, _, folds = samples(120, 10, seed=seed)
-        y = np.random.default_rng(1000 + seed).integers(n_classes, size=120)
+    for seed in range(40):
+        X, _, folds = samples(80, 6, seed=seed)
+        y = np.random.default_rng(1000 + seed).integers(n_classes, size=80)
         Y = independent_columns((y[:, None] == np.arange(n_classes)).astype(float))
-        group, units = np.array([0, 1]), np.arange(120)
+        group, units = np.array([0, 1]), np.arange(80)
         p_values.append(conditional_test(X, Y, group, units, alpha=0.05, folds=folds).p_value)
     assert stats.kstest(p_values, "uniform").pvalue > 0.01
 

@@ -28,8 +28,8 @@ from raysel.results import texts
 from raysel.results.agreement import Agreement, choose_top, noise_level
 from raysel.results.export import export_result, manifest, markdown
 from raysel.results.facts import Facts
+from raysel.results.page import contents, findings
 from raysel.results.page.findings import answer_sentences
-from raysel.results.page.report import write_report
 from raysel.results.result import StudyResult
 from raysel.select import main as main_select
 from raysel.study.definition import Study
@@ -213,7 +213,9 @@ def test_the_first_features_of_the_consensus_stand_first_in_every_table(
     screen = io.StringIO()
     print_answer(finished, Console(file=screen, width=80))
     assert main_select([str(finished.path), "--output", str(tmp_path / "out")]) == 0
-    report = write_report(finished, tmp_path / "report.html").read_text()
+    sections = [findings.answer(finished), findings.features(finished)]
+    page = contents.Page("", "", sections)
+    report = contents.render_page(page)
     words = [line.split() for line in capsys.readouterr().out.splitlines()]
     first = words.index(rows[0][0].split() + rows[0][1:4] + table.rows[0][4].split())
     assert [row[0] for row in words[first : first + 10]] == names

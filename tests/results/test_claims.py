@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from report_pages import Page
+from report_pages import page_of
 from small_studies import raw_config, run_offline
 
 import raysel
 from raysel.numerics.permutation import permutation_p_value
 from raysel.results.claims import claims_of_features, find_claims
-from raysel.results.page.contents import render_page
-from raysel.results.page.report import make_page
+from raysel.results.page import findings
 from raysel.results.permutation import PermutationTest
 
 PLANTED = {"x0", "x1", "x2"}
@@ -42,15 +41,13 @@ def ran(folder, solver, **cv):
 
 def section(result):
     """The text of the section on claims."""
-    text = Page(render_page(make_page(result))).text
-    return text.split("What can be claimed")[-1].split("Remarks")[0]
+    return page_of(findings.claims(result)).text
 
 
 @pytest.mark.parametrize(
     ("solver", "by", "said"),
     [
         ("fisher_score", ["permute", "stability"], "may tell the labels only because"),
-        ("relieff", ["stability"], "hold only if no feature tells the labels"),
         ("linear_svm", ["stability"], "hold only if no feature tells the labels"),
         ("mrmr", ["stability"], "The features have no p values"),
     ],

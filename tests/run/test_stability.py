@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_pages import Page
+from report_pages import page_of
 from sklearn.feature_selection import f_classif
 from sklearn.preprocessing import StandardScaler
 from small_studies import raw_config, run_offline
@@ -28,7 +28,7 @@ from raysel.numerics.rankings import nogueira_stability, simple_bound, unimodal_
 from raysel.results import texts
 from raysel.results.export import markdown
 from raysel.results.facts import Facts
-from raysel.results.page.report import write_report
+from raysel.results.page import findings
 from raysel.results.result import StudyResult
 from raysel.results.stability import StabilitySelectionResult
 from raysel.run.pieces import Pieces
@@ -185,7 +185,7 @@ def test_permuted_features_have_permuted_probabilities(filtered, tmp_path):
     np.testing.assert_array_equal(found.pair_counts, filtered[1].pair_counts[order])
 
 
-def test_it_is_written_and_joined_to_the_ranking(filtered, tmp_path):
+def test_it_is_written_and_joined_to_the_ranking(filtered):
     path, found = filtered
     result = StudyResult.open(path)
     assert same(result.stability_selection, found)
@@ -203,7 +203,7 @@ def test_it_is_written_and_joined_to_the_ranking(filtered, tmp_path):
     manifest = json.loads((path / "ranking" / "manifest.json").read_text())
     for noted in (written, manifest["stability_selection"]):
         assert noted["assumptions"] == found.assumptions
-    report = Page(write_report(result, tmp_path / "report.html").read_text()).text
+    report = page_of(findings.answer(result), findings.claims(result)).text
     claimed = [result.feature_names[i] for i in found.order() if found.selected[i]]
     assert f"{found.short_sentence()} They are {', '.join(claimed[:10])}" in report
     for text in (found.sentence(), manifest["stability_selection"]["sentences"][0], report):

@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from report_pages import Page
+from report_pages import page_of
 from small_studies import raw_config, run_offline, write_digits
 
 import raysel
 from raysel.results.displays.probability import ProbabilityMap
-from raysel.results.page.contents import render_page
-from raysel.results.page.report import make_page
+from raysel.results.page import findings
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def test_each_cell_has_its_probability_and_the_claimed_are_outlined(selected):
 
 
 def test_the_report_shows_it_with_its_table(selected):
-    page = Page(render_page(make_page(selected)))
+    page = page_of(findings.claims(selected))
     assert "Outlined: claimed, with a share of at least" in page.text
     table = page.downloads["probability.csv"].decode().splitlines()
     assert table[0] == "row,column,selection_probability,claimed"

@@ -13,13 +13,14 @@ import shlex
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from report_pages import KINDS, Page
+from report_pages import KINDS, Page, page_of
 
 from raysel import tune
 from raysel.core.errors import UnfinishedStudyError
 from raysel.data.loading import load_dataset
 from raysel.results import texts
 from raysel.results.displays.ranking import RankingFigure
+from raysel.results.page import findings, report
 from raysel.results.page.contents import render_page
 from raysel.results.page.findings import answer_sentences
 from raysel.results.page.report import make_page, tiles, write_report
@@ -308,13 +309,12 @@ def test_a_preview_that_is_missing_or_damaged_is_done_without(matrix, tmp_path):
             path.write_bytes(content)
 
 
-@pytest.mark.slow
 def test_fewer_features_with_a_score_than_the_usual_number_are_all_that_count(matrix):
     few = dataclasses.replace(matrix.final, feature_scores=[1.0, 0.5, *[0.0] * 62])
     result = StudyResult(
         dataclasses.replace(matrix.stored, refits={**matrix.stored.refits, "final": few})
     )
-    text = Page(render_page(make_page(result))).text
+    text = page_of(findings.features(result)).text
     assert "2 of 64 features have a score in the final model." in text
 
 
@@ -322,7 +322,7 @@ def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdi
     matrix, monkeypatch
 ):
     monkeypatch.chdir(matrix.path.parent)
-    text = Page(render_page(make_page(matrix))).text
+    text = page_of(findings.claims(matrix), report.cite(matrix)).text
     assert f"raysel stability {matrix.path.name} " in text
     (again,) = re.findall(r"raysel (tune .*?) Versions", text)
     arguments = [*shlex.split(again)[1:], "--dry-run"]
