@@ -109,6 +109,7 @@ def _keys(arguments: Namespace, draft: Draft, data: Dataset) -> dict[str, Any]:
         "n_features": [size for size in _SIZES if size < n] or [n],
         "choose_n": "best",
         "metric": arguments.metric or raw["evaluation"]["metric"],
+        "references": "chance",  # no other is printed
         **_MODELS[data.target.kind],
     }
     return {

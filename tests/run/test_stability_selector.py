@@ -221,11 +221,11 @@ def test_a_pipeline_is_searched_and_nested():
 def test_permuted_labels_are_predicted_by_chance():
     """And above it where the features were selected on all samples before."""
     scores, careless = [], []
-    for seed in range(6):
+    for seed in range(4):
         X, y = labelled_samples(n=90, d=40, seed=seed)
         y = np.random.default_rng(seed + 50).permutation(y)
         ranks = solver_class("fisher_score")()
-        selector = StabilitySelection(ranks, n_halves=8, top=12, threshold=0.6)
+        selector = StabilitySelection(ranks, n_halves=4, top=20, threshold=0.6)
         pipeline = make_pipeline(selector, LogisticRegression())
         scores.append(NestedSearch(pipeline, outer=3, inner=2).fit(X, y).score_)
         chosen = clone(selector).fit_transform(X, y)

@@ -48,7 +48,7 @@ class Counts(TPESampler):
     ],
 )
 def test_a_broken_sampler_is_found(sampler, wanted):
-    assert wanted in failures(sampler_checks("broken", sampler))
+    assert wanted in failures(c for c in sampler_checks("broken", sampler) if wanted in c.name)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,8 @@ def test_a_broken_reader_is_found(spoil, wanted):
     def write(dataset, path):
         save_dataset(spoil(dataset), path)
 
-    assert wanted in failures(reader_checks(".arrow", write, groups=None))
+    checks = reader_checks(".arrow", write, groups=None)
+    assert wanted in failures(check for check in checks if wanted in check.name)
 
 
 def test_a_reader_that_takes_what_is_cut_short_is_found(monkeypatch):

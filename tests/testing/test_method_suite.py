@@ -46,16 +46,17 @@ def test_the_quick_checks_take_every_base_class_and_every_kind_of_data():
 
 #: Methods of which whole studies are run: one of classes, one of quantities.
 STUDIED = ("smr", "smr_regressor")
+#: Methods that meet scikit-learn's checks: one of each kind of samples, labels and step.
+CHECKED = ("smr", "mtda", "smr_regressor", "variance", "sklearn.linear_model.LogisticRegression")
 
 
 def is_quick(check):
     method, _, label = check.name.partition(": ")
     if check.kind == "study":
         return method in STUDIED
-    on_samples = check.kind != "scikit-learn"
-    return method in QUICK and (
-        not on_samples or any(label.endswith(f"[{name}]") for name in QUICK[method])
-    )
+    if check.kind == "scikit-learn":
+        return method in CHECKED
+    return method in QUICK and label.endswith(tuple(f"[{name}]" for name in QUICK[method]))
 
 
 def repeats(case):

@@ -299,7 +299,7 @@ def test_extremes_are_drawn_without_a_warning(layout, n_folds):
             for shape, n in (((8, 8), 64), ((90, 3), 20))
         ),
         (Matrix(128, 85), 20),
-        (Matrix(3, 90), 270),
+        pytest.param(Matrix(3, 90), 270, marks=pytest.mark.slow),
         pytest.param(Tensor((30, 1)), 20, marks=pytest.mark.slow),
         pytest.param(Tensor((30, 1)), 30, marks=pytest.mark.slow),
         pytest.param(Tasks({"a" * 50: (20, 9), "b": 3, "c": (2, 30)}), 20, marks=pytest.mark.slow),
