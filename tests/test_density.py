@@ -7,7 +7,8 @@ import ast
 from code_density import ROOT, dense_expressions
 
 
-def test_conditions_stand_on_one_line_and_comprehensions_have_one_for():
+def test_conditions_stand_on_one_line_and_seven_arguments_go_by_keyword():
+    """A comprehension has one ``for``; of arguments by position no type checker tells two apart."""
     found = [
         f"{path.relative_to(ROOT)}:{line} {name}"
         for path in sorted((ROOT / "raysel").rglob("*.py"))

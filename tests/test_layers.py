@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from code_density import dense_expressions
-
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "raysel"
 
@@ -227,15 +225,6 @@ def test_no_other_private_name_of_a_library_is_imported():
         and (any(word.startswith("_") for word in target.split(".")) or "unittest.mock" in target)
     }
     assert private == PRIVATE.keys()
-
-
-def test_seven_arguments_or_more_are_passed_by_keyword():
-    """By position two values of one type may change places, and no type checker tells."""
-    found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        counted = dense_expressions(ast.parse(path.read_text("utf-8")))
-        found += [f"{path.name}:{line}" for name, line in counted if name == "positional"]
-    assert not found
 
 
 def asks_for_kind_of_y(node: ast.AST) -> bool:

@@ -74,7 +74,7 @@ def in_store(path, *, of_fuzz):
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=3, derandomize=True)
+@settings(max_examples=2, derandomize=True)
 def test_a_replay_of_a_damaged_study_ends_in_a_sentence_and_harms_no_other(finished, store, seed):
     (uri, path), copy = store, finished.with_name("replayed")
     before = in_store(path, of_fuzz=False)

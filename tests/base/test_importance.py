@@ -154,7 +154,7 @@ def table(tmp_path):
     return tmp_path / "wine.csv"
 
 
-@pytest.mark.parametrize("scoring", ["native", "linear_svm"])
+@pytest.mark.parametrize("scoring", ["native", pytest.param("linear_svm", marks=pytest.mark.slow)])
 def test_a_study_ranks_by_a_method_without_weights(scoring, table, tmp_path):
     evaluation = {"estimator": scoring} | (
         {} if scoring == "native" else {"n_features": [4], "C": [0.1]}

@@ -153,13 +153,20 @@ def test_a_place_that_cannot_be_written_is_refused_in_a_sentence(table, place):
     assert names() == before
 
 
-@pytest.mark.parametrize("place", ["x" * 5000, "t.csv/x", "loop/x", f"{'a/' * 2500}x"])
 @pytest.mark.parametrize(
-    "words",
+    ("words", "place"),
     [
-        *(["tune", "t.yaml", "--output"], ["tune", "--resume"], ["tune", "--replay"], ["report"]),
-        *(["select"], ["compare"], ["trust"], ["stability"], ["permute"], ["audit"], ["tune"]),
-        ["upload", "--", "PLACE", "file:///nowhere/x"],
+        *(
+            (["tune", "t.yaml", "--output"], place)
+            for place in ("x" * 5000, "t.csv/x", "loop/x", f"{'a/' * 2500}x")
+        ),
+        *((["tune", option], "loop/x") for option in ("--resume", "--replay")),
+        *(
+            ([command], "x" * 5000)
+            for command in ("report", "select", "compare", "trust", "stability", "permute")
+        ),
+        *(([command], "t.csv/x") for command in ("audit", "tune")),
+        (["upload", "--", "PLACE", "file:///nowhere/x"], "loop/x"),
     ],
 )
 def test_a_place_that_no_system_has_is_refused_in_a_sentence(table, words, place):

@@ -402,7 +402,11 @@ def resume_after(kind, error, data, folder, **changes):
 
 @pytest.mark.parametrize(
     ("kind", "error", "changes"),
-    [("trial", LOST, {}), ("path", LOST, PATH), ("trial", CHANGED, {})],
+    [
+        ("trial", LOST, {}),
+        ("path", LOST, PATH),
+        pytest.param("trial", CHANGED, {}, marks=pytest.mark.slow),
+    ],
 )
 def test_a_lost_trial_runs_again_and_the_study_ends_as_if_it_had_not_been(
     kind, error, changes, digits, tmp_path

@@ -62,7 +62,7 @@ def test_a_damaged_hdf5_file_is_taken_or_refused(folder, options, draw):
 # Found by the long form
 
 
-@pytest.mark.parametrize("code", [0, 8, 14, 19, 20, 89, 0xFFFF])
+@pytest.mark.parametrize("code", [8, 19, 0xFFFF])
 @pytest.mark.parametrize("complex_", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_strange_type_code_does_not_crash_scipys_reader(tmp_path, code, complex_):
     path = tmp_path / "code.mat"

@@ -60,7 +60,7 @@ def texts(figure):
 
 @pytest.mark.parametrize(
     ("n_curves", "n_native"),
-    [*(pytest.param(*n, marks=pytest.mark.slow) for n in ((12, 2), (3, 0))), (0, 4), (1, 0)],
+    [*(pytest.param(*n, marks=pytest.mark.slow) for n in ((12, 2), (3, 0), (1, 0))), (0, 4)],
 )
 def test_texts_are_inside_the_figure_and_do_not_overlap(n_curves, n_native):
     shown = of(members_of(n_curves, n_native), missing=["x"])

@@ -39,8 +39,7 @@ def test_the_machines_solve_the_svm_of_the_metric(gammas):
         assert alpha[j] @ sign == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize("n", [12, 40])
-@pytest.mark.parametrize("gammas", [(0.1, 0.1), (0.2, 0.0), (0.0, 0.2)])
+@pytest.mark.parametrize(("gammas", "n"), [((0.1, 0.1), 40), ((0.2, 0.0), 12), ((0.0, 0.2), 12)])
 def test_it_descends_to_the_conic_optimum(gammas, n):
     X, y, problem = posed_problem(7, *gammas, n=n)
     optimum, _ = conic_optimum(X, y, WIDTHS, problem.gamma1, problem.gamma2)

@@ -83,8 +83,10 @@ def test_it_meets_the_conic_solver(X, y, widths, gamma1, gamma2):
     assert smml.coef_.shape == (indicator(y).shape[1], X.shape[1])
 
 
-@pytest.mark.parametrize("multilabel", [False, True])
-@pytest.mark.parametrize(("gamma1", "gamma2"), [(0.1, 0.1), (0.2, 0.0), (0.0, 0.2), (0.4, 0.5)])
+@pytest.mark.parametrize(
+    ("gamma1", "gamma2", "multilabel"),
+    [(0.1, 0.1, False), (0.2, 0.0, True), (0.0, 0.2, True), (0.4, 0.5, False)],
+)
 def test_the_gap_is_never_below_the_true_one(gamma1, gamma2, multilabel):
     X, y = make(seed=3, multilabel=multilabel)
     sizes = list(WIDTHS.values())
