@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy import fft
@@ -177,9 +178,11 @@ def period_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
 
     With the folds of a plan, None if few test samples have one k rows away in the training set.
     """
+    first = slice(_MOST_ROWS)
+    part = replace(part, X=part.X[first], y=part.y[first], rows=part.rows[first])
     if (Z := _own_course(part)) is None or len(part.X) < 5 * _FEWEST:
         return None
-    W, codes = deviations(Z, part.codes)[:_MOST_ROWS], part.codes[:_MOST_ROWS]
+    W, codes = deviations(Z, part.codes), part.codes
     n = len(W)
     lags = np.arange(1, n // 2)
     spectrum = np.abs(fft.rfft(W, fft.next_fast_len(2 * n), axis=0)) ** 2
