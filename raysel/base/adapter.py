@@ -111,7 +111,8 @@ class ScikitLearnMethod(OneShotEstimator):
         return tagged_type(self.estimator) == "regressor"
 
     def _updates(self, X: Any, y: LabelArray, prepared: Any) -> Iterator[float]:
-        self.__dict__.pop("scores_", None)
+        for name in ("scores_", "_training_prediction"):
+            self.__dict__.pop(name, None)
         rows = unwrap_cells(X)
         self._fit_estimator(rows, y)
         found = feature_scores(self.estimator_, constant_features(X))
@@ -119,10 +120,16 @@ class ScikitLearnMethod(OneShotEstimator):
             self.scored_by_, self.scores_ = found
         if isinstance(X, TableRows) or not hasattr(self.estimator_, "predict"):
             yield 0.0  # reading rows that are no numbers once more may take as long as the fit
-        elif self._is_regressor:
-            yield float(np.mean((self._predicted(rows) - y) ** 2))
+            return
+        predicted = self._training_prediction = self._predicted(rows)
+        if self._is_regressor:
+            yield float(np.mean((predicted - y) ** 2))
         else:
-            yield float(np.mean((self._predicted(rows) != y).reshape(len(y), -1).any(axis=1)))
+            yield float(np.mean((predicted != y).reshape(len(y), -1).any(axis=1)))
+
+    def take_training_prediction(self) -> LabelArray | None:
+        """Return what the fit predicted of its samples, and forget it."""
+        return self.__dict__.pop("_training_prediction", None)
 
     def _fit_estimator(
         self, rows: Any, y: LabelArray, fit: Callable[..., Any] = fit_to_labels

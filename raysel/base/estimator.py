@@ -426,6 +426,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             check_classification_targets(target)
         return features, target
 
+    def take_training_prediction(self) -> LabelArray | None:
+        """Return what a fit predicted of its samples to have an objective; None if it did not.
+
+        It is returned once: no model keeps it.
+        """
+        return None
+
     def iterate(self, X: Any, y: ArrayLike, prepared: Any = None) -> Iterator[float]:
         """Fit the estimator, one iteration for each yielded value.
 

@@ -37,6 +37,8 @@ class FoldModels:
     #: choose.
     scored: Sequence[int] = ()
     chosen: int = 0
+    #: Prediction of the training samples, where the method's fit has made it.
+    training_prediction: LabelArray | None = None
     _trained: dict[tuple[int, Setting], tuple[RankedSelector, Any]] = field(default_factory=dict)
 
     @cached_property
@@ -73,14 +75,17 @@ class FoldModels:
             classifier = self._at(n)[1]
         return FeaturePipeline.of([*steps, ("classifier", classifier)], feature_names)
 
-    def outcomes(self, X: Samples, y: LabelArray) -> list[Outcome | None]:
+    def outcomes(
+        self, X: Samples, y: LabelArray, predicted: LabelArray | None = None
+    ) -> list[Outcome | None]:
         """Predict and score samples by each model; None where the estimator fails.
 
-        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels), as is `predicted`
+        if the method's own predictions are known.
         """
         y_train = self.split.y_train
         if self.evaluation.is_native:
-            return [self.evaluation.outcome(self.solver, X, y, y_train)]
+            return [self.evaluation.outcome(self.solver, X, y, y_train, predicted=predicted)]
         found: list[Outcome | None] = [None] * len(self.evaluation.n_features)
         known: dict[int, Outcome] = {}
         for position in self.scored:
@@ -99,7 +104,8 @@ class FoldModels:
 
     def training_scores(self) -> list[float | None]:
         """Score the training samples with each number of features; empty if one is undefined."""
-        outcomes = self.outcomes(self.split.X_train, self.split.y_train)
+        split = self.split
+        outcomes = self.outcomes(split.X_train, split.y_train, self.training_prediction)
         if not np.isfinite(joined_scores(with_score(outcomes))).all():
             return []
         return with_none(joined_scores(outcomes))

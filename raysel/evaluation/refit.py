@@ -82,6 +82,7 @@ def refit_winner(
         settings=[tuple(setting.items()) for setting in trace.settings],
         scored=trace.scored_numbers,
         chosen=choice.position,
+        training_prediction=solver.take_training_prediction(),
     )
     training_scores = models.training_scores()
     tested, references = RefitScores(), ReferenceScores()

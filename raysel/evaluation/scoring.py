@@ -112,16 +112,23 @@ class Evaluation:
         return score
 
     def outcome(
-        self, model: Any, X: Samples, y: LabelArray, y_train: LabelArray | None = None
+        self,
+        model: Any,
+        X: Samples,
+        y: LabelArray,
+        y_train: LabelArray | None = None,
+        *,
+        predicted: LabelArray | None = None,
     ) -> Outcome:
         """Predict samples by a fitted model, and compute the metric and those of ``report``.
 
         `X` is (n_samples, n_selected), `y` (n_samples,) or (n_samples, n_labels), `y_train` those
-        of the training set, which metrics of quantities may need.
+        of the training set, which metrics of quantities may need. `predicted` is as `y`, if known.
         """
         mean = None if y_train is None else find_target(y_train).known_beside(y_train)
         with own_errors():
-            predicted: LabelArray = model.predict(X)
+            if predicted is None:
+                predicted = model.predict(X)
             measured = {
                 name: self._measured(metric(name), model, X, y, mean=mean, predicted=predicted)
                 for name in (self.metric, *self.report)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, f1_score, get_scorer
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from small_studies import make_study, run_serially, write_digits
 
+from raysel.base.adapter import ScikitLearnMethod
 from raysel.baselines.multivariate_filters import MRMR, ReliefF
 from raysel.baselines.univariate_filters import FisherScore, InformationGain, TTest
 from raysel.config import config_from_dict
@@ -258,3 +260,23 @@ def test_references_are_of_the_samples_with_a_label_as_the_score_of_the_model_is
         assert refit.record.references["all features"] == pytest.approx(
             [nearest.score(X[test], y[test])]
         )
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "roc_auc_ovr"])
+def test_training_samples_are_predicted_once_and_no_model_keeps_it(digits, plan, metric):
+    class Counting(KNeighborsClassifier):
+        sizes: ClassVar = []
+
+        def predict(self, X):
+            type(self).sizes.append(len(X))
+            return super().predict(X)
+
+    X, y = digits
+    fold, method = plan.outer[0], ScikitLearnMethod(Counting(3))
+    record, model = refitted(X, y, fold, Evaluation("native", metric=metric), method=method)
+    assert Counting.sizes.count(len(fold.train)) == 1
+    assert "_training_prediction" not in vars(model.method)
+    train = fold.train
+    expected = get_scorer(metric)(model, X[train], y[train])
+    assert record.training_scores == pytest.approx([expected])
+    assert record.objective == [np.mean(model.predict(X[train]) != y[train])]
