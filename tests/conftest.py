@@ -68,8 +68,6 @@ RUNS = "tests/run/"
 MADE_ONCE = ("ray_here", "finished_study")
 #: Files whose slow tests share nothing that takes long: any process runs any of them.
 APART = {
-    "tests/evaluation/test_pipeline.py",
-    "tests/evaluation/test_selectors.py",
     "tests/execution/test_processes.py",
     "tests/execution/test_scorers.py",
     "tests/execution/test_survival.py",
@@ -105,8 +103,8 @@ class Doctests:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the same examples in every quick run, half as many as usual, and let none fail for
-    its time.
+    """Draw the same examples in every quick run, fewer than usual, and let none fail for its
+    time.
     """
     config.pluginmanager.register(Doctests(), "raysel-doctests")
     if (
@@ -117,7 +115,7 @@ def pytest_configure(config: pytest.Config) -> None:
         threadpool_limits(1)
     quick = config.option.markexpr == "not slow"
     hypothesis.settings.register_profile(
-        "tests", deadline=None, derandomize=quick, max_examples=50 if quick else 100
+        "tests", deadline=None, derandomize=quick, max_examples=30 if quick else 100
     )
     hypothesis.settings.load_profile("tests")
 

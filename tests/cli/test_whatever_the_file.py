@@ -105,7 +105,7 @@ def ended(*words: str) -> tuple[int, str]:
     how=st.sampled_from(["csv", "csv", "tsv", "txt", "csv.gz", "parquet"]),
     label=st.sampled_from([None, None, None, *NAMES]),
 )
-@settings(max_examples=40, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 def test_whatever_the_table_a_command_ends_in_a_sentence(table, how, label):
     path, study = written(table, Path(f"t.{how}"), how), Path("t.yaml")
     study.unlink(missing_ok=True)

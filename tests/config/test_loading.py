@@ -602,7 +602,7 @@ def one_file(tmp_path_factory) -> Path:
         "solver": {"name": "=", "params": {"p": 1e-300}},
     }
 )
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_what_is_dumped_is_read_back_the_same(one_file, raw):
     config = config_from_dict(raw)
     one_file.write_text(dump_config(config), encoding="utf-8")

@@ -43,7 +43,7 @@ LAYOUTS = st.one_of(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(LAYOUTS)
 def test_columns_parts_and_arrays_of_every_layout_agree(layout):
     n = layout.n_features

@@ -202,7 +202,7 @@ RECORDS = st.lists(
 
 
 @given(drawn=RECORDS, order=st.randoms(use_true_random=False))
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_the_winner_is_the_one_that_the_rules_name_in_any_order(drawn, order):
     records, preference = [], {}
     for number, (a, b, status, simple) in enumerate(drawn):

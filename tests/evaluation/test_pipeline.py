@@ -169,10 +169,8 @@ def test_every_kind_is_stored_and_predicts_the_same(classifier, y, tmp_path):
         clone(again).fit(X, cancer()[1])
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in OWN]
-)
-def test_the_model_of_every_method_is_stored(name, tmp_path):
+@pytest.mark.parametrize("name", [name for name in OWN if name in QUICK])
+def test_the_model_of_a_method_is_stored(name, tmp_path):
     X, y = load_iris(return_X_y=True)
     few = {"max_iter": 3} if "max_iter" in solver_class(name)().get_params() else {}
     scaler = make_scaler("unit")

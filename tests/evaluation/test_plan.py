@@ -50,7 +50,7 @@ def as_text(plan: NestedPlan) -> str:
     grouped=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_no_test_sample_is_in_any_training(
     tmp_path_factory, n_a_class, n_classes, outer, inner, repeats, grouped, seed
 ):

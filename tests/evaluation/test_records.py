@@ -27,7 +27,7 @@ SCORES = st.integers(1, 4).flatmap(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(SCORES)
 def test_each_rule_is_its_definition(scores):
     scores = [[value / 8 for value in row] for row in scores]
@@ -116,7 +116,7 @@ def test_a_refit_survives_json_whatever_stands_beside_it(record):
 
 
 @given(curves=st.lists(st.lists(st.floats(-1e6, 1e6), max_size=5), max_size=4))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_curve_that_has_ended_holds_its_last_value(curves):
     actual = mean_curve(curves)
     alive = [curve for curve in curves if curve]

@@ -310,8 +310,7 @@ def test_a_reference_chooses_n_and_c_by_the_inner_folds_of_its_outer_fold(tmp_pa
     assert {setting["C"] for setting in chosen} != {1.0}
 
 
-@pytest.mark.parametrize("classifier", ["knn", "linear_svm"])
-@pytest.mark.parametrize("rule", ["one_se", "mean"])
+@pytest.mark.parametrize(("classifier", "rule"), [("knn", "mean"), ("linear_svm", "one_se")])
 def test_a_reference_scores_what_a_study_of_its_method_does(tmp_path, classifier, rule):
     evaluation = {"classifier": classifier, "n_features": [2, 6, 20], "choose_n": rule}
     _, _, study = few_digits(tmp_path, solver={"name": "variance"}, evaluation=evaluation)

@@ -23,12 +23,6 @@ def test_a_classifier_follows_scikit_learn(estimator, check):
     check(estimator)
 
 
-@pytest.mark.slow  # the base class of the other, without its predictions
-@parametrize_with_checks([RankedSelector(Variance(), 1)])
-def test_a_selector_follows_scikit_learn(estimator, check):
-    check(estimator)
-
-
 def test_it_selects_as_scikit_learn_does_by_the_same_scores():
     X, y = load_iris(return_X_y=True)
     method = ScikitLearnMethod(SelectKBest(k=4))

@@ -81,7 +81,7 @@ def assert_same_findings(path, folder, **changes):
     return [refit.record for refit in refits]
 
 
-@pytest.mark.parametrize("scaling", ["unit", "zscore", "row_unit"])
+@pytest.mark.parametrize("scaling", ["zscore", pytest.param("row_unit", marks=pytest.mark.slow)])
 def test_smr_finds_what_it_finds_in_memory(folder, scaling):
     *outer, _ = assert_same_findings(folder / "few.parquet", folder, dataset__scaling=scaling)
     assert min(record.test_score for record in outer) > 0.9

@@ -42,7 +42,7 @@ def samples():
     )
 
 
-@pytest.mark.parametrize("metric", [None, "r2"])
+@pytest.mark.parametrize("metric", [None, pytest.param("r2", marks=pytest.mark.slow)])
 def test_a_quantity_is_scored_alike_from_a_file_and_from_arrays(tmp_path, metric):
     X, y = load_diabetes(return_X_y=True)
     np.savez(tmp_path / "data.npz", X=X, y=y)

@@ -174,7 +174,7 @@ def test_trials_of_one_duration_end_within_one_duration_of_the_estimate(
 
 
 @given(slots=st.integers(1, 4), seed=st.integers(0, 1000))
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_trials_whose_cost_depends_on_one_parameter_are_told_by_it(slots, seed):
     rng = np.random.default_rng(seed)
     rank = rng.permutation(np.repeat([1, 2, 10], 20))

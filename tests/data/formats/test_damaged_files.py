@@ -41,7 +41,7 @@ def folder(tmp_path_factory) -> Path:
     options=st.sampled_from(OPTIONS),
     draw=st.randoms(use_true_random=False),
 )
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=120, derandomize=True)
 def test_a_damaged_file_is_taken_or_refused(folder, kind, options, draw):
     path = folder / f"case.{kind}"
     path.write_bytes(damaged(kind, draw))

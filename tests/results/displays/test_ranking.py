@@ -298,7 +298,7 @@ def test_extremes_are_drawn_without_a_warning(layout, n_folds):
             pytest.param(Matrix(*shape), n, marks=pytest.mark.slow)
             for shape, n in (((8, 8), 64), ((90, 3), 20))
         ),
-        (Matrix(128, 85), 20),
+        pytest.param(Matrix(128, 85), 20, marks=pytest.mark.slow),
         pytest.param(Matrix(3, 90), 270, marks=pytest.mark.slow),
         pytest.param(Tensor((30, 1)), 20, marks=pytest.mark.slow),
         pytest.param(Tensor((30, 1)), 30, marks=pytest.mark.slow),

