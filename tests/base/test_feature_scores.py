@@ -121,7 +121,7 @@ def test_a_filter_before_a_predictor_does_not_rank():
     "selector",
     [
         SelectKBest(f_regression, k=2),
-        SelectFromModel(Ridge()),
+        pytest.param(SelectFromModel(Ridge()), marks=pytest.mark.slow),
         make_pipeline(StandardScaler(), SelectFdr(f_regression)),
     ],
     ids=["univariate", "model", "pipeline"],

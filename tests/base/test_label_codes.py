@@ -41,7 +41,7 @@ MODELS = {
     ("made", "labels"),
     [
         *(("classifier", labels) for labels in LABELS),
-        ("pipeline", "text"),
+        pytest.param("pipeline", "text", marks=pytest.mark.slow),
         pytest.param("permutation", "text", marks=pytest.mark.slow),
     ],
 )

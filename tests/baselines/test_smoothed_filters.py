@@ -107,6 +107,7 @@ def widths_of(search):
     return [params["width"] for params in search.fold_results_["params"]]
 
 
+@pytest.mark.slow
 def test_a_search_smooths_where_neighbours_tell_the_same_and_not_where_they_differ():
     rng = np.random.default_rng(0)
     y = np.arange(80) % 2

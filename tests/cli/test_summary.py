@@ -163,7 +163,16 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("quantity", "many remarks"),
+        *(
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in ("own predictions", "no reference")
+        ),
+    ],
+)
 def test_the_end_of_a_study_fits_a_screen_of_24_lines_and_80_columns(kind, tmp_path):
     write_digits(tmp_path / "few.npz")
     result = run_offline(raw_config(tmp_path / "few.npz", **KINDS[kind]), tmp_path / "study")

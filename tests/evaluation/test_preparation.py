@@ -229,7 +229,10 @@ CASES: dict[str, tuple[list[Any], list[int], list[str], Any]] = {
 }  # fmt: skip
 C = [0.003, 1.0]
 #: The imputer's other strategies are one argument of scikit-learn's.
-LONG = {"impute mean", "impute most frequent", "impute knn", "log1p", "power"}
+LONG = {
+    *("impute mean", "impute most frequent", "impute knn", "indicator", "clip", "log1p", "power"),
+    *("standardise", "drop near constant"),
+}
 
 
 def study_of(

@@ -70,7 +70,7 @@ def installed(site, monkeypatch):
 
 
 STUDIES = {
-    "sklearn.svm.LinearSVC": {"space": {"C": [0.001, 0.1]}},
+    "sklearn.svm.LinearSVC": {"space": {"C": [0.001]}},
     "sklearn.ensemble.ExtraTreesClassifier": {
         "params": {"n_estimators": 5},
         "space": {"max_depth": [2, None]},
@@ -84,7 +84,10 @@ RANKS_NOTHING = {"sklearn.neighbors.KNeighborsClassifier", "nearest_mean"}
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if "Trees" in name else name for name in STUDIES],
+)
 def test_a_study_scores_what_the_method_itself_gives(name, digits, tmp_path):
     evaluation = {"classifier": "knn", "n_features": [4, 8]}
     native = name in RANKS_NOTHING or "Trees" in name

@@ -121,6 +121,7 @@ def rfs_study(tmp_path_factory):
     )
 
 
+@pytest.mark.slow
 def test_rfs_with_ridge_equals_a_nested_loop_in_scikit_learn(rfs_study):
     study, result = rfs_study
     assert (study.config.solver.name, study.config.evaluation.estimator) == (
@@ -275,6 +276,7 @@ def test_nearest_neighbours_and_dotted_regressors_score(tmp_path, scoring):
     assert refit.test_score == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_alphas_reach_as_far_as_many_smooth_columns_need():
     """A grid that goes on to 1e9 scores no better, so that no reference is beaten by the end of
     its grid.

@@ -450,7 +450,7 @@ FEW["search"] = {**LEARNING["search"], "num_samples": 5, "batch_size": 2}
 
 @pytest.mark.parametrize(
     ("changes", "lost"),
-    [(GRID, {0, 2}), (PATH, {0, 4}), (FEW, {0, 1, 2, 3})],
+    [pytest.param(GRID, {0, 2}, marks=pytest.mark.slow), (PATH, {0, 4}), (FEW, {0, 1, 2, 3})],
     ids=["grid", "path", "learning"],
 )
 def test_a_study_whose_workers_were_killed_is_resumed_to_what_an_undisturbed_one_is(

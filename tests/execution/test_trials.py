@@ -70,7 +70,7 @@ def plain_trace(study, params, fold):
             "solver__params": {"max_iter": 6, "tol": 1e-2, "init": "random"},
             "dataset__scaling": "zscore",
         },
-        {"evaluation": {"classifier": "native"}, "solver__params": {"max_iter": 3, "p": 0.5}},
+        {"evaluation": {"classifier": "native"}, "solver__params": {"max_iter": 2, "p": 0.5}},
         {
             "evaluation": {"classifier": "linear_svm", "n_features": [4, 8]},
             "solver__params": {"max_iter": 2},

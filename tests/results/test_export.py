@@ -48,10 +48,11 @@ BLOCKS = {"outer": 2, "inner": 2, "blocks": {"size": 4, "gap": 1}}
     ("raw", "key", "size"),
     [
         (raw_config("few.npz", **SMALL, output="study"), "path", "80 samples x 64 features"),
-        (
+        pytest.param(
             raw_config("few.npz", **{**SMALL, "cv": BLOCKS}, output="study"),
             "path",
             "2 outer x 2 inner",
+            marks=pytest.mark.slow,
         ),
         (
             {

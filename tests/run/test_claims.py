@@ -126,6 +126,7 @@ def test_labels_without_meaning_are_claimed_by_nothing(tmp_path):
     assert claims.short_sentence().startswith("No feature is claimed")
 
 
+@pytest.mark.slow
 def test_groups_of_samples_are_the_independent_units(tmp_path):
     """Each sample five times, with nearly the same values: far fewer are independent."""
     X, y = planted(n=60, d=12)

@@ -127,6 +127,7 @@ def test_resampling_before_the_folds_does_harm_and_within_them_none():
     assert np.mean(found.honest_permuted) == pytest.approx(0.5, abs=0.1)
 
 
+@pytest.mark.slow
 def test_texts_as_labels_and_a_pipeline_as_the_last_step_are_resampled_alike():
     X, settings = noise(3), {"metric": "balanced_accuracy", "n_permutations": 1, **FAST}
     last = make_pipeline(SMOTE(random_state=0), KNeighborsClassifier())

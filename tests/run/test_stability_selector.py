@@ -206,6 +206,7 @@ def test_the_number_of_processes_changes_nothing():
     np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.slow
 def test_a_pipeline_is_searched_and_nested():
     X, y = labelled_samples(n=120, shift=2.0)
     selector = StabilitySelection(SVM, n_halves=8, top=3, threshold=0.51)

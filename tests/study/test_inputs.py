@@ -414,6 +414,7 @@ def test_a_full_disk_and_a_taken_place_are_refused_as_of_any_study(tmp_path, dig
     assert {file.name for file in (tmp_path / "full").iterdir()} <= {".lock"}
 
 
+@pytest.mark.slow
 def test_columns_of_different_units_are_brought_to_one_scale_unless_the_user_says_otherwise(
     tmp_path,
 ):

@@ -16,7 +16,7 @@ from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError
 from raysel.study.definition import Study
 
-WINE = load_wine(as_frame=True).frame.iloc[::6]
+WINE = load_wine(as_frame=True).frame.iloc[::9]
 
 
 def leave_one_out(tmp_path, **changes):

@@ -62,7 +62,7 @@ BOTH = [
     Profile(HOSTILE[3], np.eye(N) - 0.5, HOSTILE, HOSTILE, N),
     Profile(HOSTILE[3], np.ones((1, N)), HOSTILE, HOSTILE[:2], N),
 ]
-HEADED = [*BOTH, surface(0.5), surface(0.5, None), DataPreview(HOSTILE[0] * 9, PARTS, HOSTILE[2])]
+HEADED = [*BOTH, surface(0.5, None), DataPreview(HOSTILE[0] * 9, PARTS, HOSTILE[2])]
 
 
 @no_warnings
