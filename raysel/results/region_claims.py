@@ -147,7 +147,7 @@ class RegionClaims:
     def claimed_labels(self) -> list[str]:
         """Name the claimed regions by their size and the cell of their peak."""
         return [
-            f"{self.feature_names[region.peak]} ({len(region.cells)} {self.cell_noun})"
+            f"{len(region.cells)} {self.cell_noun} around {self.feature_names[region.peak]}"
             for region in self.regions
         ]
 

@@ -703,6 +703,26 @@ class StudyResult:
         ranking, _ = self.ranking(top), self.model  # an error if there is no model, which says why
         return self._plot("profile", ax, ranking)
 
+    def plot_claimed_regions(self, ax: Any = None) -> Any:
+        """Draw the outlines of the claimed regions of images or volumes over the mean sample.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the plot.
+
+        Raises
+        ------
+        StudyError
+            If no regions were claimed.
+        """
+        return self._plot("claimed-regions", ax)
+
     def _plot(self, key: str, ax: Any, ranking: FeatureRanking | None = None) -> Any:
         # Loads matplotlib.
         from raysel.results.displays.registry import find_display  # noqa: PLC0415

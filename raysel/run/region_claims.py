@@ -24,7 +24,7 @@ from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, run_piece
 from raysel.study.definition import Study
 
 #: Number of clusterings, and the share of the units that forms each.
-_N_CLUSTERINGS, _SHARE = 11, 0.7
+N_CLUSTERINGS, SHARE = 11, 0.7
 #: Most regions by default, and the fewest units of samples and cells a region.
 _MOST_REGIONS, _UNITS_A_REGION, _CELLS_A_REGION = 200, 2, 4
 
@@ -44,13 +44,13 @@ def claim_regions(
         settings={"regions": n_regions},
         unit="clusterings",
     )
-    pieces = run_pieces(finished, work, range(_N_CLUSTERINGS))
+    pieces = run_pieces(finished, work, range(N_CLUSTERINGS))
     if not pieces.values:
         raise all_failed(pieces, "clusterings")
     regions = {
         number: np.array(found["region"], dtype=np.int64) for number, found in pieces.values.items()
     }
-    extents = [_extents(of_feature, result.layout) for of_feature in regions.values()]
+    extents = [region_extents(of_feature, result.layout) for of_feature in regions.values()]
     p_value, adjusted = _join(pieces, regions, rate)
     return RegionClaims(
         feature_names=tuple(result.feature_names[:n_features]),
@@ -88,7 +88,7 @@ def compute_clustering(
     columns = _columns_of_cells(samples, n_features)
     cells = samples.origin[columns]
     generator = np.random.default_rng(derived_seed(study.config.seed, "claims", number))
-    n_drawn = round(_SHARE * samples.units.n)
+    n_drawn = round(SHARE * samples.units.n)
     drawn = np.isin(samples.units.member, generator.choice(samples.units.n, n_drawn, replace=False))
     neighbours = _neighbours(study.dataset.layout)[cells][:, cells]
     regions = form_regions(samples.X[np.ix_(drawn, columns)], neighbours, n_regions)
@@ -130,7 +130,7 @@ def _join(
     return join_p_values(np.array(plain)), join_p_values(np.array(adjusted))
 
 
-def _extents(of_feature: IntArray, layout: Layout) -> FloatArray:
+def region_extents(of_feature: IntArray, layout: Layout) -> FloatArray:
     """Return the diagonal of the box around each region, in cells or in the unit of space."""
     indices = [values[: len(of_feature)] for values in layout.coordinates().values()]
     places, inside = np.stack(indices, axis=1).astype(float), of_feature >= 0

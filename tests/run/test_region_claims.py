@@ -16,7 +16,6 @@ from small_volumes import write_volumes
 import raysel
 from raysel.cli.main import main as run_command
 from raysel.core.errors import ConfigError, DirectoryError, StudyError
-from raysel.results.displays.claimed_regions import ClaimedRegions
 from raysel.results.feature_claims import FeatureClaims
 from raysel.results.page.contents import render_page
 from raysel.results.page.report import make_page
@@ -131,8 +130,7 @@ def test_the_command_prints_the_table_of_regions(images, capsys):
 def test_the_report_outlines_the_regions_on_the_mean_image(images):
     path, _ = images
     claims = raysel.claim_features(path, fwer=0.05, regions=FEW, **QUIET)
-    shown = ClaimedRegions.from_facts(raysel.open_study(path).facts)
-    ax = shown.plot(Figure().subplots())
+    ax = raysel.open_study(path).plot_claimed_regions(Figure().subplots())
     mean = np.load(path.parent / "images.npz")["X"].mean(axis=0)
     np.testing.assert_allclose(ax.images[-1].get_array().filled(np.nan), mean)
     claimed = np.pad(claims.claimed_features.reshape(12, 10).astype(int), 1)
@@ -225,7 +223,8 @@ def test_labels_without_meaning_claim_no_region(tmp_path):
     assert not claims.regions
     assert claims.short_sentence().startswith("No region is claimed")
     assert raysel.open_study(result.path).claims.sentences() == claims.sentences()
-    assert ClaimedRegions.from_facts(raysel.open_study(result.path).facts) is None
+    with pytest.raises(StudyError, match="claims no regions"):
+        raysel.open_study(result.path).plot_claimed_regions()
 
 
 @pytest.mark.parametrize("named", [False, True])

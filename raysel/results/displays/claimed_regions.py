@@ -36,6 +36,7 @@ class ClaimedRegions(StudyDisplay):
     whole_table = "claims/claims.csv"
     on_white = True
     what = "claimed regions"
+    lacks = "claims no regions; raysel claims tests those of images and volumes."
 
     claims: RegionClaims
     plane: Plane
@@ -74,7 +75,10 @@ class ClaimedRegions(StudyDisplay):
         ]
         if self.background is not None:
             sentences.append(f"In grey: {self.image}.")
-        return " ".join(filter(None, [*sentences, self.plane.about]))
+        about = self.plane.about
+        if about and claims.layout.affine is not None:
+            about = "Of the slices those through the peaks are shown."
+        return " ".join(filter(None, [*sentences, about]))
 
     def frame(self) -> pd.DataFrame:
         return self.claims.region_table().to_pandas()

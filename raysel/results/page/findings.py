@@ -19,6 +19,7 @@ from raysel.results.page import contents
 from raysel.results.page.contents import Block, Section, Table, Text
 from raysel.results.page.pictures import pictures
 from raysel.results.permutation import PermutationTest
+from raysel.results.region_claims import RegionClaims
 from raysel.results.result import StudyResult
 from raysel.results.tables import TextTable
 
@@ -163,9 +164,13 @@ def claims(result: StudyResult) -> Section:
     if (permuted := result.permutation_test) is not None:
         blocks += [Text([" ".join(permuted.limits())]), _permutations(permuted)]
     if (tested := result.claims) is not None:
-        table = tested.figures()
-        shown = [*([_plain_table(table)] if table.rows else []), Text(tested.sentences())]
-        blocks.append(contents.Folded("Tests beside all other features", shown))
+        table = [_plain_table(tested.figures())] if tested.figures().rows else []
+        shown: list[Block] = [Text(tested.sentences())]
+        if isinstance(tested, RegionClaims):
+            blocks += table
+        else:
+            shown += table
+        blocks.append(contents.Folded("Tests beside all others", shown))
     if (halves := result.stability_selection) is not None:
         sentences = [halves.sentence(), *map(joined_lines, halves.remarks())]
         blocks.append(contents.Folded("Stability selection", [Text(sentences)]))
