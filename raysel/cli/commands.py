@@ -269,6 +269,11 @@ def _claims(parser: ArgumentParser) -> None:
         " samples and cells; 0: single features or groups)"
     )
     add("--regions", type=int, metavar="N", help=text)
+    text = (
+        "test by the covariance of residuals, or by what the models of the outer folds predict of"
+        " held-out samples (default: held-out where they have no coefficients)"
+    )
+    add("--method", choices=("covariance", "held-out"), help=text)
     _add_resampling(parser)
 
 

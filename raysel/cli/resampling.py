@@ -47,7 +47,7 @@ def stability(arguments: Namespace) -> int:
 
 def claims(arguments: Namespace) -> int:
     """Claim features of a finished study, and return the exit status."""
-    options = ("fdr", "fwer", "correlated", "regions")
+    options = ("fdr", "fwer", "correlated", "regions", "method")
     return _run(arguments, "claims", "tests", claim_features, options, _print_claims)
 
 

@@ -49,7 +49,7 @@ def _beside_all_others(facts: Facts) -> Iterator[Claim]:
     if tested is None:
         return
     yield Claim(
-        command="claims",
+        command=f"claims --method {tested.method}",
         what=tested.number(),
         level=f"{tested.rate_name} {tested.level:g}",
         assumption=tested.assumption,

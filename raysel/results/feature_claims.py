@@ -34,6 +34,39 @@ RATES = {
 }
 
 
+@dataclass(frozen=True)
+class _Wording:
+    """What is said of a method that tests groups of features."""
+
+    #: By what is tested.
+    by: str
+    #: What must hold beside independence.
+    assumption: str
+    #: Why the other groups are not tested, and what is said if none is.
+    untested: str
+    none: str
+
+
+Method = Literal["covariance", "held-out"]
+METHODS: Mapping[Method, _Wording] = {
+    "covariance": _Wording(
+        by="the generalised covariance measure",
+        assumption=("a lasso fits what the other features tell of the label and of the feature"),
+        untested="a lasso gives the rest no weight",
+        none="none has weight",
+    ),
+    "held-out": _Wording(
+        by="predictions of held-out samples with redrawn values",
+        assumption=(
+            "a ridge regression of the other features tells what they tell of a feature, or what"
+            " they tell of the label beside the models"
+        ),
+        untested="no model uses the rest",
+        none="no model uses one",
+    ),
+}
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FeatureClaims:
     """Which features, or groups of correlated ones, tell the labels beside all others."""
@@ -44,14 +77,18 @@ class FeatureClaims:
     group: IntArray
     #: P value of each group; 1 of one that was not tested; shape (n_groups,).
     p_value: FloatArray
-    #: Share of what the other features leave of the labels' variance that each group explains; NaN
-    #: of one that was not tested; shape (n_groups,).
+    #: Share that each group explains of what the other features leave of the labels' variance, or
+    #: by which it lowers the squared error of models; NaN of one that was not tested; shape
+    #: (n_groups,).
     share: FloatArray
     #: Error rate that claims are made at, and its level.
     rate: ErrorRate
     level: float
     #: Absolute correlation from which on features form a group; None: the groups are given.
     correlated: float | None
+    #: How groups are tested, and why so; "" where it was asked for.
+    method: Method
+    reason: str
     #: What is independent, and its number: "samples", "groups" or "blocks".
     unit: str
     n_units: int
@@ -64,7 +101,7 @@ class FeatureClaims:
 
     @property
     def tested(self) -> BoolArray:
-        """Mask of the groups that were tested: a lasso of all features gives them weight."""
+        """Mask of the groups that were tested: the lasso, or a model, uses them."""
         return ~np.isnan(self.share)
 
     @cached_property
@@ -111,8 +148,7 @@ class FeatureClaims:
     def assumption(self) -> str:
         """What must hold."""
         return (
-            f"the {self.n_units} {self.unit} are independent, and a lasso fits what the other"
-            " features tell of the label and of the feature"
+            f"the {self.n_units} {self.unit} are independent, and {METHODS[self.method].assumption}"
         )
 
     def sentences(self) -> list[str]:
@@ -126,7 +162,7 @@ class FeatureClaims:
         if n:
             return f"{self.number()} {by_number(n, 'is', 'are')} claimed {at}."
         if not self.tested.any():
-            return f"No feature is claimed {at}: none has weight."
+            return f"No feature is claimed {at}: {METHODS[self.method].none}."
         smallest = f"The smallest level at which one is: {self.adjusted.min():.2g}."
         return f"No feature is claimed {at}. {smallest}"
 
@@ -137,12 +173,14 @@ class FeatureClaims:
         return f"{int(self.claimed.sum())} of {n_groups} {noun}"
 
     def _meaning(self) -> Iterator[str]:
-        _, _, author = RATES[self.rate]
+        (_, _, author), wording = RATES[self.rate], METHODS[self.method]
         yield "A claimed feature tells the label beside all other features, also confounds."
         yield (
-            f"Tested are {int(self.tested.sum())} of {len(self.p_value)} by the generalised"
-            f" covariance measure, adjusted for all by {author}; a lasso gives the rest no weight."
+            f"Tested are {int(self.tested.sum())} of {len(self.p_value)} by {wording.by}, adjusted"
+            f" for all by {author}; {wording.untested}."
         )
+        if self.reason:
+            yield f"The method is {self.method}, because {self.reason}."
         yield f"It holds if {self.assumption}."
 
     def _remarks(self) -> Iterator[str]:
@@ -191,13 +229,15 @@ class FeatureClaims:
         return named
 
     def ranking_columns(self) -> dict[str, FloatArray]:
-        """Return the column ``p_value_claim`` of the ranking: adjusted, that of the group."""
-        return {"p_value_claim": self.adjusted[self.group]}
+        """Return the column of the ranking, named by the method: adjusted, that of the group."""
+        name = f"p_value_claim_{self.method.replace('-', '_')}"
+        return {name: self.adjusted[self.group]}
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary of the claims for the manifest."""
         return {
-            "of": "features given all others, by the generalised covariance measure",
+            "of": f"features given all others, by {METHODS[self.method].by}",
+            "method": self.method,
             "rate": self.rate,
             "level": self.level,
             "n_tested": int(self.tested.sum()),
@@ -226,6 +266,7 @@ class FeatureClaims:
             "p_value": self.p_value[self.group],
             "p_value_adjusted": self.adjusted[self.group],
             "share": self.share[self.group],
+            "method": np.full(len(self.group), self.method),
             "tested": self.tested[self.group],
             "claimed": self.claimed[self.group],
         }
@@ -253,6 +294,8 @@ class _Stored:
     rate: ErrorRate
     level: float
     correlated: float | None
+    method: Method
+    reason: str
     unit: str
     n_units: int
     errors: dict[int, str]

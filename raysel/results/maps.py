@@ -93,7 +93,7 @@ def claim_maps(claims: FeatureClaims | RegionClaims) -> Iterator[FeatureMap]:
         yield FeatureMap("claimed", number, described, (0.0, max(1.0, float(number.max()))))
     else:
         yield FeatureMap("claimed", claims.claimed_features, f"1 where claimed, {at}")
-    p_value = claims.ranking_columns()["p_value_claim"]
+    (p_value,) = claims.ranking_columns().values()
     values = -np.log10(np.maximum(p_value, np.finfo(np.float64).tiny))
     limits = (0.0, max(1.0, float(values.max())))
     yield FeatureMap("neg_log10_p_value_claim", values, f"-log10 p, adjusted, {at}", limits)

@@ -18,7 +18,7 @@ from raysel.core.printing import by_number, short
 from raysel.data.layouts import Layout
 from raysel.evaluation.ranking_files import write_manifest, write_table
 from raysel.numerics.regions import connected_sets, grid_neighbours
-from raysel.results.feature_claims import RATES, RESULT, TABLE, ErrorRate
+from raysel.results.feature_claims import RATES, RESULT, TABLE, ErrorRate, Method
 from raysel.results.tables import TextTable, read_numbers
 
 #: Name of the tables of claimed regions, without their endings.
@@ -71,6 +71,11 @@ class RegionClaims:
     identity: Mapping[str, Any] = field(default_factory=dict)
     #: Sentences on other versions: those of a later raysel, and of nodes of a cluster.
     mixed: tuple[str, ...] = ()
+
+    @property
+    def method(self) -> Method:
+        """How regions are tested."""
+        return "covariance"
 
     @property
     def claimed_features(self) -> BoolArray:
@@ -218,13 +223,14 @@ class RegionClaims:
         return TextTable(header, rows, title)
 
     def ranking_columns(self) -> dict[str, FloatArray]:
-        """Return the column ``p_value_claim`` of the ranking: joined and adjusted."""
-        return {"p_value_claim": self.adjusted}
+        """Return the column ``p_value_claim_covariance`` of the ranking: joined and adjusted."""
+        return {"p_value_claim_covariance": self.adjusted}
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary of the claims for the manifest."""
         return {
             "of": "regions given all others, by the generalised covariance measure",
+            "method": self.method,
             "rate": self.rate,
             "level": self.level,
             "n_regions": self.n_regions,

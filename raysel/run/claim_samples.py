@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from raysel.core.errors import DataError, StudyError
 from raysel.data.targets.folds import Units
 from raysel.evaluation.confounds import encode_confounds, has_confounds
 from raysel.evaluation.plan import derived_seed
+from raysel.evaluation.split import Split
 from raysel.numerics.conditional_tests import Folds, independent_columns
 from raysel.study.definition import Study
 
@@ -34,6 +36,8 @@ class Samples:
     units: Units
     #: Folds that choose penalties.
     folds: Folds
+    #: Standardised columns of the confounds; shape (n, n_confounds).
+    confounds: FloatArray
 
     @classmethod
     def of(cls, study: Study) -> Samples:
@@ -45,28 +49,17 @@ class Samples:
                 " a study of one of them."
             )
         units = Units.find(study.kept_whole, dataset.n_samples)
-        if units.n < _FEWEST_UNITS:
-            raise StudyError(
-                f"{dataset.name} has {units.n} independent {units.noun}s; claims need at least"
-                f" {_FEWEST_UNITS}."
-            )
+        check_units(units.n, units.noun, dataset.name)
         split = study.fit_split(np.arange(dataset.n_samples))
-        X = split.X_train
-        if not isinstance(X, np.ndarray) or not np.isfinite(X).all():
-            raise DataError(
-                f"{dataset.name} has empty cells or text after its preparation; list the steps that"
-                " fill and encode them in dataset.prepare, e.g. [impute, encode]."
-            )
-        origin = np.arange(X.shape[1])
-        if split.outputs is not None:
-            origin = split.outputs.origin
+        X, origin = finite_columns(split, dataset.name), origin_of(split)
+        confounds = np.empty((len(X), 0))
         varies = np.ptp(X, axis=0) > 0
         X, origin = _standardised(X[:, varies]), origin[varies]
         target, y = dataset.target, dataset.y
         Y = independent_columns(target.contrasts(y))
         if has_confounds(split):
             confounds = encode_confounds(split)
-            X, Y = _without(confounds, X), _without(confounds, Y)
+            X, Y = without(confounds, X), without(confounds, Y)
             if Y.std(axis=0).max() <= _NOTHING:
                 raise StudyError(
                     f"the confounds of {dataset.name} tell the label exactly; no feature can tell"
@@ -82,7 +75,33 @@ class Samples:
             random_state=derived_seed(study.config.seed, "claims"),
             where="the folds of claims",
         )
-        return cls(X, Y, origin, units, folds)
+        return cls(X, Y, origin, units, folds, confounds)
+
+
+def check_units(n: int, noun: str, name: str) -> None:
+    """Refuse fewer independent samples or groups than a test needs."""
+    if n < _FEWEST_UNITS:
+        raise StudyError(
+            f"{name} has {n} independent {noun}s; claims need at least {_FEWEST_UNITS}."
+        )
+
+
+def finite_columns(split: Split, name: str) -> FloatArray:
+    """Return the prepared training samples; an error if cells are empty or text."""
+    X: Any = split.X_train
+    if not isinstance(X, np.ndarray) or not np.isfinite(X).all():
+        raise DataError(
+            f"{name} has empty cells or text after its preparation; list the steps that fill and"
+            " encode them in dataset.prepare, e.g. [impute, encode]."
+        )
+    return X
+
+
+def origin_of(split: Split) -> IntArray:
+    """Return the feature of each prepared column."""
+    if split.outputs is None:
+        return np.arange(split.X_train.shape[1])
+    return split.outputs.origin
 
 
 def _standardised(columns: FloatArray) -> FloatArray:
@@ -90,7 +109,7 @@ def _standardised(columns: FloatArray) -> FloatArray:
     return centred / centred.std(axis=0)
 
 
-def _without(confounds: FloatArray, columns: FloatArray) -> FloatArray:
+def without(confounds: FloatArray, columns: FloatArray) -> FloatArray:
     """Return what the least-squares fit of confounds, with intercept, leaves of columns."""
     design = np.column_stack([np.ones(len(confounds)), confounds])
     left: FloatArray = columns - design @ np.linalg.lstsq(design, columns, rcond=None)[0]

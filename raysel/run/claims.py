@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
-from zlib import crc32
 
 import numpy as np
 
-from raysel.core.arrays import FloatArray, IntArray
-from raysel.core.errors import ConfigError
-from raysel.numerics.conditional_tests import conditional_test, distil_labels
+from raysel.core.arrays import IntArray
+from raysel.core.errors import ConfigError, DataError
+from raysel.evaluation.records import FINAL
 from raysel.numerics.correlations import correlated_groups
-from raysel.results.feature_claims import FOLDER, ErrorRate, FeatureClaims
+from raysel.results.coefficients import linear_coefficients
+from raysel.results.feature_claims import FOLDER, METHODS, ErrorRate, FeatureClaims, Method
 from raysel.results.maps import claim_maps, write_maps
 from raysel.results.region_claims import RegionClaims, remove_regions
+from raysel.results.result import StudyResult
+from raysel.run.claim_groups import FeatureGrouping, GroupTests
 from raysel.run.claim_samples import Samples
+from raysel.run.covariance_claims import covariance_tests
+from raysel.run.held_out_claims import held_out_tests
 from raysel.run.options import RunOptions
-from raysel.run.pieces import FinishedStudy, Pieces, Work, finished_study, run_pieces
+from raysel.run.pieces import FinishedStudy, finished_study
 from raysel.run.region_claims import claim_regions
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener
 
 #: Level, and correlation of a group, where none is given.
 _LEVEL, _CORRELATED = 0.1, 0.5
+
+_TESTS: Mapping[Method, Callable[[FinishedStudy, Samples, FeatureGrouping], GroupTests]] = {
+    "covariance": covariance_tests,
+    "held-out": held_out_tests,
+}
 
 
 def claim_features(
@@ -37,6 +45,7 @@ def claim_features(
     fwer: float | None = None,
     correlated: float | None = None,
     regions: int | None = None,
+    method: Method | None = None,
     executor: Literal["serial", "ray"] | None = None,
     address: str | None = None,
     allow_mixed_versions: bool = False,
@@ -45,9 +54,12 @@ def claim_features(
     r"""Claim features that tell the labels beside all other features, with bounded false claims.
 
     Features that correlate strongly form a group, which is claimed as one. For each group the
-    hypothesis is that it is independent of the labels given all other columns. A lasso of the other
-    columns is fitted to the labels and to each column of the group; the mean product of the
-    residuals is compared with 0 by the generalised covariance measure [1]_, as in distilled
+    hypothesis is that it is independent of the labels given all other columns, also confounds. Two
+    methods test it:
+
+    ``covariance`` takes all samples, and neither the study's method nor its configurations. A lasso
+    of the other columns is fitted to the labels and to each column of the group; the mean product
+    of the residuals is compared with 0 by the generalised covariance measure [1]_, as in distilled
     conditional randomisation [2]_. Classes count as an indicator of their values. Penalties are
     chosen by cross-validation, groups and blocks of samples kept whole. With the sums of these
     products within each of m independent samples, groups or blocks, q of them, their mean
@@ -55,24 +67,40 @@ def claim_features(
 
     .. math:: \frac{m - q}{q (m - 1)} \, m \bar v^T S^{-1} \bar v \sim F(q, m - q)
 
-    Only groups that the lasso of all columns gives weight are tested; the others have the p value
-    1. P values are adjusted for all groups: by Benjamini and Hochberg for a false discovery rate,
-    by Holm for a family-wise error rate.
+    Only groups that the lasso of all columns gives weight are tested. It sees what is linear in the
+    prepared columns.
 
-    Of images and volumes, regions of neighbouring cells are claimed in place of features. Random
+    ``held-out`` takes the model of each outer fold, which the inner folds chose, and the samples
+    that it has not seen: a model of any kind, also one without coefficients. The group's columns
+    are redrawn given all others, 20 times: by a ridge regression fitted to the training samples,
+    with the residuals of held-out samples in random orders. With the prediction f of a sample, the
+    mean :math:`\bar f` and variance :math:`s^2` of those of its redrawn copies, and the label y,
+
+    .. math:: v = h r - s^2 / 20, \quad h = f - \bar f, \quad r = y - \bar f
+
+    has the mean 0 under the hypothesis: v is half the increase of the squared error by redrawn
+    columns, the conditional importance [3]_, less what the draws alone decide. What a ridge
+    regression of the other columns still tells of h and r is taken from both, so that only an error
+    in both matters, as in the projected covariance measure [4]_. The sums of v within samples,
+    groups or blocks are tested by a one-sided t test. Classes have their probabilities as f, else a
+    logistic function of decision values, else the predicted class. Only groups that a model uses
+    are tested. What no model has learned is not claimed.
+
+    Groups that are not tested have the p value 1. P values are adjusted for all groups: by
+    Benjamini and Hochberg for a false discovery rate, by Holm for a family-wise error rate.
+
+    Of images and volumes, regions of neighbouring cells are claimed in place of features, by
+    the covariance. Random
     subsets of the samples form them by Ward's method, without the labels, several times. The mean
     of each region is tested given all other regions, and adjusted for them. The p value of a cell
-    is twice the median of those of its regions [3]_. Connected claimed cells are a claimed region;
+    is twice the median of those of its regions [5]_. Connected claimed cells are a claimed region;
     where it ends is known up to the size of the regions that were tested.
-
-    The tests use all samples, and neither the study's method nor its configurations: nothing that
-    was chosen on these samples enters a claim. They see what is linear in the prepared columns.
 
     Finished tests are kept in the folder ``claims`` of the study's directory: an interrupted call
     continues there, and another level computes nothing again. The result is written to
     ``claims.csv``, ``claims.parquet`` and ``result.json`` there, claimed regions also to
-    ``regions.csv``, and the study's ranking table gets the column ``p_value_claim``. Of volumes,
-    NIfTI files hold the maps of claims and p values.
+    ``regions.csv``, and the study's ranking table gets a column ``p_value_claim_METHOD``. Of
+    volumes, NIfTI files hold the maps of claims and p values.
 
     Parameters
     ----------
@@ -95,6 +123,9 @@ def claim_features(
         Number of regions of each clustering, of images and volumes; 0 claims single features or
         groups. By default one for two independent samples or groups, at most 200 and one for four
         cells; 0 if ``correlated`` or ``dataset.feature_groups`` is given.
+    method : {"covariance", "held-out"}, optional
+        How groups are tested. By default ``held-out`` where the study's method predicts by itself
+        and has no coefficients, e.g. boosted trees or a kernel; else ``covariance``.
     executor : {"serial", "ray"}, optional
         Where to compute; ``search.executor`` of the configuration by default. The numbers are the
         same.
@@ -114,8 +145,8 @@ def claim_features(
     Raises
     ------
     ConfigError
-        If a level is not between 0 and 1, or both are given, or regions are asked for where no cell
-        has neighbours.
+        If a level is not between 0 and 1, or both are given, the method is not known, or regions
+        are asked for by another one than the covariance, or where no cell has neighbours.
     DataError
         If samples are of several tasks, or prepared samples have empty cells.
     DirectoryError
@@ -124,7 +155,8 @@ def claim_features(
     UnfinishedStudyError
         If the study has not finished.
     StudyError
-        If the study has no final model, or fewer than 20 independent samples or groups.
+        If the study has no final model, fewer than 20 independent samples or groups, or a
+        transductive method whose models are to be tested.
 
     References
     ----------
@@ -132,7 +164,11 @@ def claim_features(
        Generalised Covariance Measure", Annals of Statistics 48(3), 2020.
     .. [2] M. Liu, E. Katsevich, L. Janson, A. Ramdas, "Fast and Powerful Conditional Randomization
        Testing via Distillation", Biometrika 109(2), 2022.
-    .. [3] J.-A. Chevalier, T.-B. Nguyen, B. Thirion, J. Salmon, "Spatially Relaxed Inference on
+    .. [3] A. Chamma, D. A. Engemann, B. Thirion, "Statistically Valid Variable Importance
+       Assessment through Conditional Permutations", NeurIPS 36, 2023.
+    .. [4] A. R. Lundborg, I. Kim, R. D. Shah, R. J. Samworth, "The Projected Covariance Measure for
+       Assumption-Lean Variable Significance Testing", Annals of Statistics 52(6), 2024.
+    .. [5] J.-A. Chevalier, T.-B. Nguyen, B. Thirion, J. Salmon, "Spatially Relaxed Inference on
        High-Dimensional Linear Models", Statistics and Computing 32, 2022.
 
     Examples
@@ -152,17 +188,19 @@ def claim_features(
     rate, level = _level(fdr, fwer)
     if correlated is not None and not 0 < correlated <= 1:
         raise ConfigError(f"correlated={correlated!r} must be above 0 and at most 1, e.g. 0.5.")
+    if method is not None and method not in METHODS:
+        raise ConfigError(f"method={method!r} is not known; give one of {', '.join(METHODS)}.")
     if regions is not None:
-        _check_regions(regions, correlated)
+        _check_regions(regions, correlated, method)
     options = RunOptions.of(address, allow_mixed_versions, progress)
     with finished_study(path, config, overrides, executor=executor, options=options) as finished:
         layout, folder = finished.result.layout, finished.result.path / FOLDER
         claims: FeatureClaims | RegionClaims
-        if _by_regions(finished, regions, correlated):
+        if _by_regions(finished, regions, correlated, method):
             claims = claim_regions(finished, regions, rate, level)
             claims.write(folder)
         else:
-            claims = _claim_groups(finished, correlated, rate, level)
+            claims = _claim_groups(finished, correlated, method, rate=rate, level=level)
             n, places = len(claims.feature_names), layout.coordinates().items()
             claims.write(folder, {axis: values[:n] for axis, values in places})
             remove_regions(folder)
@@ -171,15 +209,22 @@ def claim_features(
     return claims
 
 
-def _check_regions(regions: int, correlated: float | None) -> None:
+def _check_regions(regions: int, correlated: float | None, method: Method | None) -> None:
     """Check the number of regions that is asked for."""
     if isinstance(regions, bool) or not isinstance(regions, int) or regions < 0 or regions == 1:
         raise ConfigError(f"regions={regions!r} must be a whole number of 2 or more, or 0.")
     if regions and correlated is not None:
         raise ConfigError("regions and correlated are both given; give one of them.")
+    if regions and method == "held-out":
+        raise ConfigError("method='held-out' tests no regions; leave regions out, or set 0.")
 
 
-def _by_regions(finished: FinishedStudy, regions: int | None, correlated: float | None) -> bool:
+def _by_regions(
+    finished: FinishedStudy,
+    regions: int | None,
+    correlated: float | None,
+    method: Method | None,
+) -> bool:
     """Return whether regions are claimed in place of features or groups."""
     layout = finished.result.layout
     has_neighbours = layout.has_axes or layout.is_image
@@ -188,42 +233,69 @@ def _by_regions(finished: FinishedStudy, regions: int | None, correlated: float 
             f"regions={regions}: {finished.study.dataset.name} is no set of images or volumes, so"
             " that no feature has neighbours; leave regions out, or set dataset.shape."
         )
+    if method == "held-out":
+        return False
     if regions is None:
         return has_neighbours and correlated is None and not finished.study.feature_groups
     return regions > 0
 
 
 def _claim_groups(
-    finished: FinishedStudy, correlated: float | None, rate: ErrorRate, level: float
+    finished: FinishedStudy,
+    correlated: float | None,
+    method: Method | None,
+    *,
+    rate: ErrorRate,
+    level: float,
 ) -> FeatureClaims:
     """Claim features, or groups of them, at the level of an error rate."""
     result, samples = finished.result, Samples.of(finished.study)
     n_features = result.recorded.n_candidates
-    given = finished.study.feature_groups
-    if correlated is None and not given:
-        correlated = _CORRELATED
-    if correlated is None:
-        group = _given_groups(given, n_features)
-    else:
-        group = _correlated_groups(samples, n_features, correlated)
-    distilled = distil_labels(samples.X, samples.Y, samples.folds)
-    weighted = samples.origin[distilled.has_weight]
-    tested = np.unique(group[weighted[weighted < n_features]])
-    work = _work(finished, group, alpha=distilled.alpha, correlated=correlated)
-    pieces = run_pieces(finished, work, tested.tolist())
+    grouping = _group_features(finished.study, samples, n_features, correlated)
+    chosen, reason = _choose_method(method, finished.study, result)
+    tests = _TESTS[chosen](finished, samples, grouping)
     return FeatureClaims(
         feature_names=tuple(result.feature_names[:n_features]),
-        group=group,
-        **_values(pieces, int(group.max()) + 1),
+        group=grouping.group,
+        p_value=tests.p_value,
+        share=tests.share,
         rate=rate,
         level=level,
-        correlated=correlated,
+        correlated=grouping.correlated,
+        method=chosen,
+        reason=reason,
         unit=f"{samples.units.noun}s" if finished.study.block_numbers is None else "blocks",
-        n_units=samples.units.n,
-        errors=pieces.errors,
+        n_units=tests.n_units,
+        errors=tests.errors,
         identity={"data_hash": finished.record.data_hash},
-        mixed=pieces.mixed,
+        mixed=tests.mixed,
     )
+
+
+def _choose_method(
+    asked_for: Method | None, study: Study, result: StudyResult
+) -> tuple[Method, str]:
+    """Choose how to test by what the study's models are, and say why."""
+    if asked_for is not None:
+        return asked_for, ""
+    name = study.config.solver.name
+    if not study.evaluation.is_native:
+        return "covariance", f"{name} ranks the features for another estimator"
+    if _has_coefficients(result):
+        return "covariance", f"the model of {name} is linear"
+    return "held-out", f"the model of {name} has no coefficients"
+
+
+def _has_coefficients(result: StudyResult) -> bool:
+    """Return whether the final model is linear, as far as its file tells."""
+    if not result.recorded.has_model:
+        return False
+    try:
+        method = result.recorded.fold_model(FINAL).method
+    except DataError:  # the model file is not trusted, or damaged
+        return False
+    n_columns = getattr(method, "n_features_in_", len(result.feature_names))
+    return linear_coefficients(method, n_columns) is not None
 
 
 def _level(fdr: float | None, fwer: float | None) -> tuple[ErrorRate, float]:
@@ -235,6 +307,18 @@ def _level(fdr: float | None, fwer: float | None) -> tuple[ErrorRate, float]:
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise ConfigError(f"{rate}={level!r} must be between 0 and 1, e.g. {_LEVEL}.")
     return rate, float(level)
+
+
+def _group_features(
+    study: Study, samples: Samples, n_features: int, correlated: float | None
+) -> FeatureGrouping:
+    """Group the features as asked for, else as the study does, else by their correlation."""
+    given = study.feature_groups
+    if correlated is None and given:
+        return FeatureGrouping(_given_groups(given, n_features), None)
+    if correlated is None:
+        correlated = _CORRELATED
+    return FeatureGrouping(_correlated_groups(samples, n_features, correlated), correlated)
 
 
 def _given_groups(given: Mapping[str, Sequence[int]], n_features: int) -> IntArray:
@@ -255,39 +339,3 @@ def _correlated_groups(samples: Samples, n_features: int, correlated: float) -> 
     first = np.unique(number, return_index=True)[1]
     group[alone] = alone[first[number]]
     return np.unique(group, return_inverse=True)[1]
-
-
-def _work(
-    finished: FinishedStudy, group: IntArray, *, alpha: float, correlated: float | None
-) -> Work:
-    name = "feature-groups" if correlated is None else f"correlated-{correlated:g}"
-    return Work(
-        finished.result.path / FOLDER / name,
-        partial(compute_test, group, alpha),
-        code=(compute_test, conditional_test),
-        settings={"correlated": correlated, "hash of the groups": crc32(group.tobytes())},
-        unit="tests",
-    )
-
-
-def compute_test(group: IntArray, alpha: float, study: Study, number: int) -> dict[str, float]:
-    """Test the group of features with a number."""
-    samples = Samples.of(study)
-    columns = np.isin(samples.origin, np.flatnonzero(group == number))
-    found = conditional_test(
-        samples.X,
-        samples.Y,
-        np.flatnonzero(columns),
-        samples.units.member,
-        alpha=alpha,
-        folds=samples.folds,
-    )
-    return {"p_value": found.p_value, "share": found.share}
-
-
-def _values(pieces: Pieces, n_groups: int) -> dict[str, FloatArray]:
-    """P values and explained shares of all groups, from those that were tested."""
-    p_value, share = np.ones(n_groups), np.full(n_groups, np.nan)
-    for number, found in pieces.values.items():
-        p_value[number], share[number] = found["p_value"], found["share"]
-    return {"p_value": p_value, "share": share}

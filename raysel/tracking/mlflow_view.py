@@ -231,6 +231,7 @@ def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[st
     if claims := manifest.get("claims"):
         metrics["claimed_features"] = float(len(claims["claimed"]))
         tags["raysel.claims"] = " ".join(claims["sentences"])
+        tags["raysel.claims_method"] = claims["method"]
     return metrics, tags
 
 

@@ -8,12 +8,15 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from report_pages import Page
 from small_studies import raw_config, run_offline
 
 import raysel
 from raysel.cli.main import main as run_command
 from raysel.core.errors import ConfigError, DataError, DirectoryError, StudyError
 from raysel.numerics.conditional_tests import adjust_for_fdr, adjust_for_fwer
+from raysel.results.page.contents import render_page
+from raysel.results.page.report import make_page
 
 QUIET = {"progress": False, "executor": "serial"}
 
@@ -60,7 +63,7 @@ def test_planted_columns_are_claimed_and_copies_as_one_group(made):
 
 def test_another_level_computes_nothing_again_and_decides_by_its_procedure(made):
     path, claims = made
-    journal = path / "claims" / "correlated-0.5" / "journal.jsonl"
+    journal = path / "claims" / "covariance-correlated-0.5" / "journal.jsonl"
     before = journal.read_bytes()
     strict = raysel.claim_features(path, fwer=0.01, **QUIET)
     assert journal.read_bytes() == before
@@ -81,7 +84,7 @@ def test_the_files_hold_what_is_returned(made):
     by_name = dict(zip(table["feature"], table["p_value_adjusted"], strict=True))
     assert by_name["x4"] == by_name["x0"] == claims.adjusted[claims.group[0]]
     ranking = pyarrow.parquet.read_table(path / "ranking" / "ranking.parquet").to_pydict()
-    for name, p_value in zip(ranking["feature"], ranking["p_value_claim"], strict=True):
+    for name, p_value in zip(ranking["feature"], ranking["p_value_claim_covariance"], strict=True):
         assert p_value == by_name[name]
 
 
@@ -99,7 +102,7 @@ def test_an_interrupted_call_goes_on_with_the_same_numbers(made, tmp_path):
     path, claims = made
     copy = tmp_path / "study"
     shutil.copytree(path, copy)
-    journal = copy / "claims" / "correlated-0.5" / "journal.jsonl"
+    journal = copy / "claims" / "covariance-correlated-0.5" / "journal.jsonl"
     lines = journal.read_text().splitlines(keepends=True)
     journal.write_text("".join(lines[:2]))
     again = raysel.claim_features(copy, **QUIET)
@@ -211,3 +214,176 @@ def test_samples_of_several_tasks_are_refused(tmp_path):
     result = run_offline(raw_config(tmp_path / "tasks.parquet", **changes), tmp_path / "study")
     with pytest.raises(DataError, match="several tasks"):
         raysel.claim_features(result.path, **QUIET)
+
+
+def boosted(folder, X, y, **changes):
+    """A small finished study of boosted trees, whose predictions are scored themselves."""
+    np.savez(folder / "data.npz", X=X, y=y)
+    trees = "sklearn.ensemble.HistGradientBoostingClassifier"
+    raw = raw_config(
+        folder / "data.npz",
+        solver={"name": trees, "params": {"max_iter": 20}, "space": {"max_depth": [2, 3]}},
+        cv={"outer": 3, "inner": 2},
+        evaluation={"estimator": "native", "references": False},
+        **changes,
+    )
+    return run_offline(raw, folder / "study")
+
+
+def crossed(n=240, d=8):
+    """Two classes that no column tells, but columns 0 and 1 together, and columns 2 and 3 copies
+    of column 1.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    X[:, 2:4] = X[:, [1]] + 0.05 * rng.standard_normal((n, 2))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(int)
+
+
+@pytest.fixture(scope="module")
+def made_of_models(tmp_path_factory):
+    """A study of boosted trees, with its claims by the method that is its default."""
+    result = boosted(tmp_path_factory.mktemp("boosted"), *crossed())
+    return result.path, raysel.claim_features(result.path, **QUIET)
+
+
+def test_models_without_coefficients_claim_an_interaction_that_the_covariance_misses(
+    made_of_models,
+):
+    path, claims = made_of_models
+    assert claims.method == "held-out"
+    assert sorted(claims.claimed_names()) == [["x0"], ["x1", "x2", "x3"]]
+    (told,) = [text for text in claims.sentences() if "because" in text]
+    assert "has no coefficients" in told
+    assert (claims.p_value[~claims.tested] == 1).all()
+    linear = raysel.claim_features(path, method="covariance", **QUIET)
+    assert linear.method == "covariance"
+    assert not linear.claimed.any()
+    assert not any("because" in text for text in linear.sentences())
+
+
+def test_files_ranking_and_report_say_which_method(made_of_models, capsys):
+    path, claims = made_of_models
+    assert run_command(["claims", str(path), "--method", "held-out", "--executor", "serial"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "predictions of held-out samples" in printed
+    read = raysel.open_study(path)
+    assert read.claims.method == "held-out"
+    np.testing.assert_array_equal(read.claims.p_value, claims.p_value)
+    table = pyarrow.parquet.read_table(path / "claims" / "claims.parquet").to_pydict()
+    assert set(table["method"]) == {"held-out"}
+    assert read.facts.claims.to_json()["method"] == "held-out"
+    assert list(read.claims.ranking_columns()) == ["p_value_claim_held_out"]
+    assert "raysel claims --method held-out" in Page(render_page(make_page(read))).text
+
+
+def test_an_interrupted_test_of_models_goes_on_with_the_same_numbers(made_of_models, tmp_path):
+    path, claims = made_of_models
+    copy = tmp_path / "study"
+    shutil.copytree(path, copy)
+    journal = copy / "claims" / "held-out-correlated-0.5" / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    assert len(lines) == 1 + 3
+    journal.write_text("".join(lines[:2]))
+    again = raysel.claim_features(copy, method="held-out", **QUIET)
+    np.testing.assert_array_equal(again.p_value, claims.p_value)
+    np.testing.assert_array_equal(again.share, claims.share)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
+def test_ray_computes_the_same_of_models(made_of_models, tmp_path):
+    path, claims = made_of_models
+    copy = tmp_path / "study"
+    shutil.copytree(path, copy)
+    shutil.rmtree(copy / "claims")
+    by_ray = raysel.claim_features(copy, method="held-out", executor="ray", progress=False)
+    np.testing.assert_array_equal(by_ray.p_value, claims.p_value)
+    np.testing.assert_array_equal(by_ray.share, claims.share)
+
+
+def test_held_out_labels_without_meaning_are_claimed_by_nothing(tmp_path):
+    X, y = crossed()
+    result = boosted(tmp_path, X, np.random.default_rng(3).permutation(y))
+    claims = raysel.claim_features(result.path, fwer=0.01, **QUIET)
+    assert claims.method == "held-out"
+    assert not claims.claimed.any()
+
+
+def test_a_filter_is_tested_on_held_out_samples_by_the_features_that_it_selects(made, tmp_path):
+    copy = tmp_path / "study"
+    shutil.copytree(made[0], copy)
+    claims = raysel.claim_features(copy, method="held-out", **QUIET)
+    selected = {np.argsort(refit.feature_scores)[-3:].tobytes() for refit in claims_of(copy)}
+    chosen = {int(j) for raw in selected for j in np.frombuffer(raw, dtype=np.int64)}
+    assert {*np.flatnonzero(claims.tested[claims.group])} >= chosen
+    assert set(np.flatnonzero(claims.tested)) == set(claims.group[sorted(chosen)])
+
+
+def claims_of(path):
+    """The refits of the outer folds."""
+    return raysel.open_study(path).recorded.outer
+
+
+def test_prepared_columns_of_one_feature_are_redrawn_together(tmp_path):
+    """Text in one column, of which each value is a prepared column; cells are empty, too."""
+    rng = np.random.default_rng(0)
+    n = 240
+    colour = rng.choice(["blue", "green", "red"], n)
+    size, noise = rng.standard_normal(n), rng.standard_normal((n, 3))
+    y = ((colour == "red") != (size > 0)).astype(int)
+    cells = noise.astype(object)
+    cells[::17, 0] = ""
+    lines = ["colour,size,a,b,c,label"]
+    lines += [",".join(map(str, [colour[i], size[i], *cells[i], y[i]])) for i in range(n)]
+    (tmp_path / "data.csv").write_text("\n".join(lines))
+    raw = raw_config(
+        tmp_path / "data.csv",
+        solver={
+            "name": "sklearn.ensemble.HistGradientBoostingClassifier",
+            "params": {"max_iter": 20},
+            "space": {"max_depth": [2, 3]},
+        },
+        cv={"outer": 3, "inner": 2},
+        evaluation={"estimator": "native", "references": False},
+        dataset__prepare=["impute", "encode"],
+    )
+    result = run_offline(raw, tmp_path / "study")
+    claims = raysel.claim_features(result.path, **QUIET)
+    assert claims.method == "held-out"
+    assert sorted(claims.claimed_names()) == [["colour"], ["size"]]
+
+
+def test_an_unknown_method_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="method='loco' is not known; give one of covariance"):
+        raysel.claim_features(tmp_path / "no study", method="loco", **QUIET)
+
+
+def test_regions_are_not_tested_on_held_out_samples(tmp_path):
+    with pytest.raises(ConfigError, match="method='held-out' tests no regions"):
+        raysel.claim_features(tmp_path / "no study", method="held-out", regions=5, **QUIET)
+
+
+def test_models_claim_nothing_that_tells_through_a_confound_only(tmp_path):
+    """x0 follows age, and so does the class; the square of x1 tells the class beside age."""
+    rng = np.random.default_rng(2)
+    age, X = rng.standard_normal(300), rng.standard_normal((300, 6))
+    X[:, 0] += age
+    y = age + X[:, 1] ** 2 + 0.3 * rng.standard_normal(300) > 1
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(6)])
+    table.assign(age=age, y=np.where(y, "ill", "well")).to_csv(tmp_path / "t.csv", index=False)
+    raw = raw_config(
+        tmp_path / "t.csv",
+        solver={
+            "name": "sklearn.ensemble.HistGradientBoostingClassifier",
+            "params": {"max_iter": 20},
+            "space": {"max_depth": [2, 3]},
+        },
+        cv={"outer": 3, "inner": 2},
+        evaluation={"estimator": "native", "references": False},
+        dataset__label="y",
+        dataset__confounds=["age"],
+    )
+    claims = raysel.claim_features(run_offline(raw, tmp_path / "study").path, **QUIET)
+    assert claims.method == "held-out"
+    assert claims.claimed_names() == [["x1"]]

@@ -112,7 +112,7 @@ def test_the_files_hold_what_is_returned(images):
     assert list(regions["peak_row"] * 10 + regions["peak_column"]) == list(regions["peak_index"])
     ranking = pd.read_parquet(path / "ranking" / "ranking.parquet").set_index("feature")
     np.testing.assert_array_equal(
-        ranking.loc[list(claims.feature_names), "p_value_claim"], claims.adjusted
+        ranking.loc[list(claims.feature_names), "p_value_claim_covariance"], claims.adjusted
     )
 
 
