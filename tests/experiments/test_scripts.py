@@ -65,6 +65,9 @@ ARGUMENTS = {
     "claims/discoveries/run.py": (
         "--studies 2 --columns 30 --designs modules --targets quantity --output few.csv"
     ),
+    "claims/discoveries/regions.py": (
+        "--studies 2 --samples images --targets quantity --output few.csv"
+    ),
     "claims/smml-planted/planted.py": "2",
     "benchmarks/smml-speed/run.py": "solvers --limit 0.1",
     "claims/smr-start/accuracy.py": "2",
