@@ -63,7 +63,8 @@ ARGUMENTS = {
     "benchmarks/stored-data/run.py": "--samples 300 --side 8 --compare",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
     "claims/discoveries/run.py": (
-        "--studies 2 --columns 30 --designs modules --targets quantity --output few.csv"
+        "--studies 2 --columns 30 --designs modules --targets quantity squares"
+        " --methods covariance svm --output few.csv"
     ),
     "claims/discoveries/regions.py": (
         "--studies 2 --samples images --targets quantity --output few.csv"

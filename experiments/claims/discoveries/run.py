@@ -9,15 +9,20 @@ import argparse
 import csv
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from time import process_time
 
 import numpy as np
 from scipy.stats import false_discovery_control
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.feature_selection import f_classif, f_regression
+from sklearn.svm import SVC, SVR
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.data.targets import find_target
+from raysel.evaluation.soft_labels import SoftLabels
 from raysel.numerics.conditional_tests import (
     adjust_for_fdr,
     adjust_for_fwer,
@@ -26,6 +31,13 @@ from raysel.numerics.conditional_tests import (
     independent_columns,
 )
 from raysel.numerics.correlations import correlated_groups
+from raysel.numerics.held_out_tests import (
+    compare_redrawn,
+    mean_is_positive,
+    products_beside,
+    redraw_columns,
+    uses_columns,
+)
 
 FOLDER = Path(__file__).parent
 #: Samples, and telling columns among them, of each study.
@@ -81,37 +93,54 @@ DESIGNS: Mapping[str, Callable[[int, int, np.random.Generator], FloatArray]] = {
 }
 
 
-def quantity(effect: FloatArray, rng: np.random.Generator) -> LabelArray:
-    """The effect with as much noise as signal of three columns."""
-    return effect + np.sqrt(3) * rng.standard_normal(len(effect))
+def quantity(parts: FloatArray, rng: np.random.Generator) -> LabelArray:
+    """The sum of all columns with as much noise as signal of three."""
+    return parts.sum(axis=1) + np.sqrt(3) * rng.standard_normal(len(parts))
 
 
-def two_classes(effect: FloatArray, rng: np.random.Generator) -> LabelArray:
-    """Two classes with logits of the effect."""
-    return (rng.random(len(effect)) < 1 / (1 + np.exp(-effect))).astype(np.int64)
+def two_classes(parts: FloatArray, rng: np.random.Generator) -> LabelArray:
+    """Two classes with logits of that sum."""
+    return (rng.random(len(parts)) < 1 / (1 + np.exp(-parts.sum(axis=1)))).astype(np.int64)
 
 
-def rare_class(effect: FloatArray, rng: np.random.Generator) -> LabelArray:
+def rare_class(parts: FloatArray, rng: np.random.Generator) -> LabelArray:
     """Two classes of which one has an eighth of the samples."""
-    latent = effect + rng.logistic(size=len(effect))
+    latent = parts.sum(axis=1) + rng.logistic(size=len(parts))
     return (latent > np.quantile(latent, 7 / 8)).astype(np.int64)
 
 
-def square(effect: FloatArray, rng: np.random.Generator) -> LabelArray:
-    """The square of the effect, which no line follows."""
-    return quantity(effect**2 / 4, rng)
+def squares(parts: FloatArray, rng: np.random.Generator) -> LabelArray:
+    """The sum of the squares, which no line follows, with noise of the variance of one."""
+    return (parts**2).sum(axis=1) + np.sqrt(2) * rng.standard_normal(len(parts))
+
+
+def products(parts: FloatArray, rng: np.random.Generator) -> LabelArray:
+    """The sum of the products of two columns each, with a quarter of its variance as noise."""
+    told = (parts[:, ::2] * parts[:, 1::2]).sum(axis=1)
+    return told + 0.5 * told.std() * rng.standard_normal(len(parts))
 
 
 TARGETS = {
     "quantity": quantity,
     "two classes": two_classes,
     "rare class": rare_class,
-    "square": square,
+    "squares": squares,
+    "products": products,
+}
+#: Number of telling columns where they are fewer.
+FEWER = {"squares": 5, "products": 4}
+#: Models of quantities and of classes whose predictions of held-out samples are tested.
+MODELS: Mapping[str, Sequence[BaseEstimator]] = {
+    "boosting": [
+        HistGradientBoostingRegressor(max_iter=40, min_samples_leaf=10, random_state=0),
+        HistGradientBoostingClassifier(max_iter=40, min_samples_leaf=10, random_state=0),
+    ],
+    "svm": [SVR(C=10.0, gamma=0.003), SVC(C=3.0, gamma=0.003)],
 }
 
 
-def claim(X: FloatArray, y: LabelArray, group: IntArray) -> FloatArray:
-    """P value of each group, as `raysel.claim_features` computes it."""
+def by_covariance(X: FloatArray, y: LabelArray, group: IntArray) -> FloatArray:
+    """P value of each group, as `raysel.claim_features` computes it by the covariance."""
     target = find_target(y)
     Y = independent_columns(target.contrasts(y))
     folds = target.folds(y, 5, groups=None, random_state=0, where="folds")
@@ -124,6 +153,34 @@ def claim(X: FloatArray, y: LabelArray, group: IntArray) -> FloatArray:
     return p_values
 
 
+def by_held_out(model: str, X: FloatArray, y: LabelArray, group: IntArray) -> FloatArray:
+    """P value of each group by models of five folds, as `raysel.claim_features` computes it."""
+    target, n_groups = find_target(y), int(group.max()) + 1
+    estimator = MODELS[model][target.is_of_classes]
+    k = target.contrasts(y).shape[1]
+    effect, left = np.zeros((2, n_groups, len(X), k))
+    noise = np.zeros((n_groups, len(X)))
+    for train, test in target.folds(y, 5, groups=None, random_state=0, where="folds"):
+        fitted = SoftLabels.of(clone(estimator).fit(X[train], y[train]), y[train])
+        true = fitted.true(y[test])
+        left[:, test] = true - fitted.predict(X[test])
+        for number in range(n_groups):
+            columns = np.flatnonzero(group == number)
+            if not uses_columns(fitted.predict, X[test], columns):
+                continue
+            rng = np.random.default_rng([number, int(test[0])])
+            drawn = redraw_columns(X[train], X[test], columns, rng)
+            found = compare_redrawn(fitted.predict, true, X[test], columns, drawn)
+            effect[number, test], left[number, test] = found.effect, found.left
+            noise[number, test] = found.noise
+    p_values = np.ones(n_groups)
+    for number in np.flatnonzero(effect.any(axis=(1, 2))).tolist():
+        others = np.delete(X, np.flatnonzero(group == number), axis=1)
+        told = products_beside(others, effect[number], left[number], noise[number])
+        p_values[number] = mean_is_positive(told)
+    return p_values
+
+
 def figures(claimed: BoolArray, telling: BoolArray) -> tuple[float, float, bool]:
     """Share of false claims, of telling groups that are claimed, and whether one is false."""
     false = int((claimed & ~telling).sum())
@@ -131,18 +188,22 @@ def figures(claimed: BoolArray, telling: BoolArray) -> tuple[float, float, bool]
     return false / max(1, claimed.sum()), float(power), false > 0
 
 
-def study(design: str, target: str, d: int, seed: int) -> list[float]:
+def study(method: str, design: str, target: str, d: int, seed: int) -> list[float]:
     """Figures of one generated study."""
     rng = np.random.default_rng(seed)
     X = DESIGNS[design](N_SAMPLES, d, rng)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    tells = np.isin(np.arange(d), rng.choice(d, N_TELLING, replace=False))
-    y = TARGETS[target](X[:, tells] @ rng.choice([-1.0, 1.0], N_TELLING), rng)
+    n_telling = FEWER.get(target, N_TELLING)
+    chosen = np.sort(rng.choice(d, n_telling, replace=False))
+    y = TARGETS[target](X[:, chosen] * rng.choice([-1.0, 1.0], n_telling), rng)
     begun = process_time()
     group = correlated_groups(X, 0.5)
-    p_values = claim(X, y, group)
+    if method == "covariance":
+        p_values = by_covariance(X, y, group)
+    else:
+        p_values = by_held_out(method, X, y, group)
     seconds = process_time() - begun
-    telling = np.isin(np.arange(group.max() + 1), group[tells])
+    telling = np.isin(np.arange(group.max() + 1), group[chosen])
     fdp, power, _ = figures(adjust_for_fdr(p_values) <= FDR, telling)
     _, strict_power, is_false = figures(adjust_for_fwer(p_values) <= FWER, telling)
     test = f_regression if y.dtype.kind == "f" else f_classif
@@ -161,21 +222,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--columns", type=int, nargs="+", default=[100])
     parser.add_argument("--designs", nargs="+", default=list(DESIGNS), choices=DESIGNS)
     parser.add_argument("--targets", nargs="+", default=list(TARGETS), choices=TARGETS)
+    methods = ["covariance", *MODELS]
+    parser.add_argument("--methods", nargs="+", default=methods[:1], choices=methods)
     parser.add_argument("--output", type=Path, default=FOLDER / "discoveries.csv")
     chosen = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     rows = []
-    for target in chosen.targets:
-        for design in chosen.designs:
-            for d in chosen.columns:
-                found = [study(design, target, d, seed) for seed in range(chosen.studies)]
-                means, spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
-                error = spread[0] / np.sqrt(chosen.studies)
-                row = {"target": target, "design": design, "d": d}
-                row |= {"studies": chosen.studies, "fdp_error": round(error, 3)}
-                row |= dict(zip(FIGURES, np.round(means, 3).tolist(), strict=True))
-                rows.append(row)
-                print(" | ".join(map(str, row.values())), flush=True)
+    cells = product(chosen.methods, chosen.targets, chosen.designs, chosen.columns)
+    for method, target, design, d in cells:
+        found = [study(method, design, target, d, seed) for seed in range(chosen.studies)]
+        means, spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
+        error = spread[0] / np.sqrt(chosen.studies)
+        row = {"method": method, "target": target, "design": design, "d": d}
+        row |= {"studies": chosen.studies, "fdp_error": round(error, 3)}
+        row |= dict(zip(FIGURES, np.round(means, 3).tolist(), strict=True))
+        rows.append(row)
+        print(" | ".join(map(str, row.values())), flush=True)
     with chosen.output.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
