@@ -38,7 +38,7 @@ FOLDER = Path(__file__).parent
 N_SAMPLES, N_BLOBS, RADIUS = 80, 3, 2.5
 #: Standard deviation of the Gaussian that smooths the noise, in cells.
 SMOOTHNESS = 1.5
-SHAPES = {"images": (20, 20), "volumes": (14, 14, 10)}
+SHAPES = {"images": (20, 20), "volumes": (20, 20, 10)}
 TARGETS = ("two classes", "quantity", "no effect")
 #: Levels of the claims: family-wise error rate, and false discovery rate.
 FWER, FDR = 0.05, 0.1
