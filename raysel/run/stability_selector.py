@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -40,7 +40,7 @@ from raysel.run.pieces import Pieces
 from raysel.run.stability import check_halves, check_numbers, count_selections, draw_halves
 
 #: Threshold that decoys choose.
-_DECOYS = "decoys"
+_DECOYS: Final = "decoys"
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -204,15 +204,27 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         counted = count_selections(
             pieces, top, subsamples=self.n_halves, constant=constant, identity={}
         )
-        threshold, false_share = self.threshold, None
-        if threshold is None:
-            threshold = smallest_threshold(counted.q, p, n_pairs, self.expected_false)
-        if threshold == _DECOYS:
-            real, decoys = np.split(counts, [len(constant)])
-            threshold, false_share = _threshold_by_decoys(real, decoys, n_pairs)
+        threshold, false_share = self._choose_threshold(counted, counts)
         unit = "samples" if dataset.groups is None else "groups"
         self._keep(replace(counted, unit=unit).at(threshold), halves, false_share)
         return self
+
+    def _choose_threshold(
+        self, counted: stability.StabilitySelectionResult, counts: IntArray
+    ) -> tuple[float, float | None]:
+        """Return the threshold, and the share of false features that decoys estimate.
+
+        `counts` are the numbers of halves that select each feature and decoy.
+        """
+        if self.threshold == _DECOYS:
+            real, decoys = np.split(counts, [len(counted.constant)])
+            return _threshold_by_decoys(real, decoys, counted.n_pairs)
+        if self.threshold is None:
+            smallest = smallest_threshold(
+                counted.q, counted.p, counted.n_pairs, self.expected_false
+            )
+            return smallest, None
+        return self.threshold, None
 
     def _check_parameters(self) -> None:
         validate_params(self)
