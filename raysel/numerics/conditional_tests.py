@@ -30,7 +30,7 @@ _N_ALPHAS, _SMALLEST = 20, 0.01
 #: Its tolerance and most iterations.
 _TOL, _MAX_ITER = 1e-3, 2000
 #: Most columns that one column is distilled by: those that correlate most with it.
-MOST_PREDICTORS = 1000
+MOST_PREDICTORS = 200
 #: Most principal components of a group that are tested, and units of samples a product at least.
 _MOST_COMPONENTS, _UNITS_A_PRODUCT = 5, 10
 
