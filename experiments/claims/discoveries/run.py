@@ -188,14 +188,21 @@ def figures(claimed: BoolArray, telling: BoolArray) -> tuple[float, float, bool]
     return false / max(1, claimed.sum()), float(power), false > 0
 
 
-def study(method: str, design: str, target: str, d: int, seed: int) -> list[float]:
-    """Figures of one generated study."""
+def draw_study(
+    design: str, target: str, d: int, seed: int
+) -> tuple[FloatArray, LabelArray, IntArray]:
+    """Samples, labels, and the positions of the telling columns of one generated study."""
     rng = np.random.default_rng(seed)
     X = DESIGNS[design](N_SAMPLES, d, rng)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     n_telling = FEWER.get(target, N_TELLING)
     chosen = np.sort(rng.choice(d, n_telling, replace=False))
-    y = TARGETS[target](X[:, chosen] * rng.choice([-1.0, 1.0], n_telling), rng)
+    return X, TARGETS[target](X[:, chosen] * rng.choice([-1.0, 1.0], n_telling), rng), chosen
+
+
+def study(method: str, design: str, target: str, d: int, seed: int) -> list[float]:
+    """Figures of one generated study."""
+    X, y, chosen = draw_study(design, target, d, seed)
     begun = process_time()
     group = correlated_groups(X, 0.5)
     if method == "covariance":
