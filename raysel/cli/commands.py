@@ -270,10 +270,10 @@ def _claims(parser: ArgumentParser) -> None:
     )
     add("--regions", type=int, metavar="N", help=text)
     text = (
-        "test by the covariance of residuals, or by what the models of the outer folds predict of"
-        " held-out samples (default: held-out where they have no coefficients)"
+        "how features are tested: by lassos, or by predictions of held-out samples (default:"
+        " held-out where the models have no coefficients, else covariance)"
     )
-    add("--method", choices=("covariance", "held-out"), help=text)
+    add("--method", choices=("covariance", "desparsified", "held-out"), help=text)
     _add_resampling(parser)
 
 

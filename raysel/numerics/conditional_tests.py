@@ -9,6 +9,13 @@ generalised covariance measure (Shah & Peters 2020, Annals of Statistics 48(3), 
 
 with the mean v and the covariance S of the q products over the m samples, or over the sums within m
 groups of dependent samples. The penalties are chosen by cross-validation of the same samples.
+
+The desparsified lasso takes the labels' noise to be of one covariance N in all samples (van de
+Geer, Bühlmann, Ritov & Dezeure 2014, Annals of Statistics 42(3), 1166-1202). With R of what is left
+of the tested columns, S is then the Kronecker product of N and R' R / m, and the lasso of all
+columns gives N, with as many degrees of freedom as there are samples less its coefficients. The
+labels are distilled by a lasso without the tested columns here, too: by the other coefficients of
+that of all columns more claims were false in simulations.
 """
 
 from __future__ import annotations
@@ -51,6 +58,9 @@ class Distilled:
     alpha: float
     #: Whether each column has a coefficient; shape (d,).
     has_weight: BoolArray
+    #: Covariance of what it leaves of the labels, shape (k, k), and its degrees of freedom.
+    noise: FloatArray
+    df: int
 
 
 def distil_labels(X: FloatArray, Y: FloatArray, folds: Folds) -> Distilled:
@@ -60,8 +70,11 @@ def distil_labels(X: FloatArray, Y: FloatArray, folds: Folds) -> Distilled:
     """
     lasso = LassoCV if Y.shape[1] == 1 else MultiTaskLassoCV
     model = lasso(**_chosen_by(folds)).fit(X, np.squeeze(Y))
-    weights = np.atleast_2d(np.asarray(model.coef_))
-    return Distilled(float(model.alpha_), np.any(weights != 0, axis=0))
+    coef = np.atleast_2d(np.asarray(model.coef_))
+    left = Y - X @ coef.T
+    has_weight = np.any(coef != 0, axis=0)
+    df = max(1, len(X) - 1 - int(has_weight.sum()))
+    return Distilled(float(model.alpha_), has_weight, left.T @ left / df, df)
 
 
 @dataclass(frozen=True)
@@ -84,14 +97,46 @@ def conditional_test(
     """
     others = np.delete(X, group, axis=1)
     n_units = int(units.max()) + 1
-    most = min(_MOST_COMPONENTS, n_units // _UNITS_A_PRODUCT // Y.shape[1])
-    tested = _first_components(X[:, group], max(1, most))
     left = Y - _predict_labels(others, Y, alpha)
-    parts = np.stack([_left_of_column(others, column, folds) for column in tested.T], axis=1)
-    products = np.einsum("ij,ik->ijk", left, parts).reshape(len(left), -1)
+    parts = _left_of_group(X, group, _most_components(n_units, Y), folds)
+    products = _products(left, parts)
     sums = np.zeros((n_units, products.shape[1]))
     np.add.at(sums, units, products)
     return ConditionalTest(_mean_is_zero(sums), _explained(left, parts))
+
+
+def desparsified_test(
+    X: FloatArray, Y: FloatArray, group: IntArray, *, distilled: Distilled, folds: Folds
+) -> ConditionalTest:
+    """Test a group as `conditional_test` of single samples, with noise of one covariance.
+
+    `distilled` is the lasso of `Y` on all columns.
+    """
+    n = len(X)
+    left = Y - _predict_labels(np.delete(X, group, axis=1), Y, distilled.alpha)
+    parts = _left_of_group(X, group, _most_components(n, Y), folds)
+    mean = _products(left, parts).mean(axis=0)
+    covariance = np.kron(distilled.noise, parts.T @ parts / n)
+    squared = n * float(mean @ np.linalg.pinv(covariance, hermitian=True) @ mean)
+    p_value = float(stats.f.sf(squared / len(mean), len(mean), distilled.df))
+    return ConditionalTest(p_value, _explained(left, parts))
+
+
+def _most_components(n_units: int, Y: FloatArray) -> int:
+    """Return how many principal components of a group are tested at most."""
+    return max(1, min(_MOST_COMPONENTS, n_units // _UNITS_A_PRODUCT // Y.shape[1]))
+
+
+def _left_of_group(X: FloatArray, group: IntArray, most: int, folds: Folds) -> FloatArray:
+    """Return what lassos of the other columns leave of a group, or of its first components."""
+    others, tested = np.delete(X, group, axis=1), _first_components(X[:, group], most)
+    return np.stack([_left_of_column(others, column, folds) for column in tested.T], axis=1)
+
+
+def _products(left: FloatArray, parts: FloatArray) -> FloatArray:
+    """Return the products of each column of one with each of the other; shape (n, k q)."""
+    products: FloatArray = np.einsum("ij,ik->ijk", left, parts).reshape(len(left), -1)
+    return products
 
 
 def _chosen_by(folds: Folds) -> dict[str, Any]:

@@ -47,11 +47,20 @@ class _Wording:
     none: str
 
 
-Method = Literal["covariance", "held-out"]
+Method = Literal["covariance", "desparsified", "held-out"]
 METHODS: Mapping[Method, _Wording] = {
     "covariance": _Wording(
         by="the generalised covariance measure",
         assumption=("a lasso fits what the other features tell of the label and of the feature"),
+        untested="a lasso gives the rest no weight",
+        none="none has weight",
+    ),
+    "desparsified": _Wording(
+        by="the desparsified lasso",
+        assumption=(
+            "a lasso fits what the other features tell of the label and of the feature, with noise"
+            " of one variance"
+        ),
         untested="a lasso gives the rest no weight",
         none="none has weight",
     ),

@@ -19,8 +19,8 @@ from raysel.results.region_claims import RegionClaims, remove_regions
 from raysel.results.result import StudyResult
 from raysel.run.claim_groups import FeatureGrouping, GroupTests
 from raysel.run.claim_samples import Samples
-from raysel.run.covariance_claims import covariance_tests
 from raysel.run.held_out_claims import held_out_tests
+from raysel.run.lasso_claims import covariance_tests, desparsified_tests
 from raysel.run.options import RunOptions
 from raysel.run.pieces import FinishedStudy, finished_study
 from raysel.run.region_claims import claim_regions
@@ -32,6 +32,7 @@ _LEVEL, _CORRELATED = 0.1, 0.5
 
 _TESTS: Mapping[Method, Callable[[FinishedStudy, Samples, FeatureGrouping], GroupTests]] = {
     "covariance": covariance_tests,
+    "desparsified": desparsified_tests,
     "held-out": held_out_tests,
 }
 
@@ -54,8 +55,8 @@ def claim_features(
     r"""Claim features that tell the labels beside all other features, with bounded false claims.
 
     Features that correlate strongly form a group, which is claimed as one. For each group the
-    hypothesis is that it is independent of the labels given all other columns, also confounds. Two
-    methods test it:
+    hypothesis is that it is independent of the labels given all other columns, also confounds.
+    Three methods test it:
 
     ``covariance`` takes all samples, and neither the study's method nor its configurations. A lasso
     of the other columns is fitted to the labels and to each column of the group; the mean product
@@ -69,6 +70,10 @@ def claim_features(
 
     Only groups that the lasso of all columns gives weight are tested. It sees what is linear in the
     prepared columns.
+
+    ``desparsified`` is that test of quantities of independent samples whose noise has one variance
+    in all samples, the desparsified lasso [6]_. The variance of a product is then that of the noise
+    by that of the column's residual, which is known better: of skewed columns it claims more.
 
     ``held-out`` takes the model of each outer fold, which the inner folds chose, and the samples
     that it has not seen: a model of any kind, also one without coefficients. The group's columns
@@ -89,12 +94,12 @@ def claim_features(
     Groups that are not tested have the p value 1. P values are adjusted for all groups: by
     Benjamini and Hochberg for a false discovery rate, by Holm for a family-wise error rate.
 
-    Of images and volumes, regions of neighbouring cells are claimed in place of features, by
-    the covariance. Random
-    subsets of the samples form them by Ward's method, without the labels, several times. The mean
-    of each region is tested given all other regions, and adjusted for them. The p value of a cell
-    is twice the median of those of its regions [5]_. Connected claimed cells are a claimed region;
-    where it ends is known up to the size of the regions that were tested.
+    Of images and volumes, regions of neighbouring cells are claimed in place of features, by the
+    covariance. Random subsets of the samples form them by Ward's method, without the labels,
+    several times. The mean of each region is tested given all other regions, and adjusted for
+    them. The p value of a cell is twice the median of those of its regions [5]_. Connected claimed
+    cells are a claimed region; where it ends is known up to the size of the regions that were
+    tested.
 
     Finished tests are kept in the folder ``claims`` of the study's directory: an interrupted call
     continues there, and another level computes nothing again. The result is written to
@@ -123,7 +128,7 @@ def claim_features(
         Number of regions of each clustering, of images and volumes; 0 claims single features or
         groups. By default one for two independent samples or groups, at most 200 and one for four
         cells; 0 if ``correlated`` or ``dataset.feature_groups`` is given.
-    method : {"covariance", "held-out"}, optional
+    method : {"covariance", "desparsified", "held-out"}, optional
         How groups are tested. By default ``held-out`` where the study's method predicts by itself
         and has no coefficients, e.g. boosted trees or a kernel; else ``covariance``.
     executor : {"serial", "ray"}, optional
@@ -155,8 +160,9 @@ def claim_features(
     UnfinishedStudyError
         If the study has not finished.
     StudyError
-        If the study has no final model, fewer than 20 independent samples or groups, or a
-        transductive method whose models are to be tested.
+        If the study has no final model, fewer than 20 independent samples or groups, a transductive
+        method whose models are to be tested, or classes or groups of samples for the desparsified
+        lasso.
 
     References
     ----------
@@ -170,6 +176,8 @@ def claim_features(
        Assumption-Lean Variable Significance Testing", Annals of Statistics 52(6), 2024.
     .. [5] J.-A. Chevalier, T.-B. Nguyen, B. Thirion, J. Salmon, "Spatially Relaxed Inference on
        High-Dimensional Linear Models", Statistics and Computing 32, 2022.
+    .. [6] S. van de Geer, P. Bühlmann, Y. Ritov, R. Dezeure, "On Asymptotically Optimal Confidence
+       Regions and Tests for High-Dimensional Models", Annals of Statistics 42(3), 2014.
 
     Examples
     --------
@@ -215,8 +223,8 @@ def _check_regions(regions: int, correlated: float | None, method: Method | None
         raise ConfigError(f"regions={regions!r} must be a whole number of 2 or more, or 0.")
     if regions and correlated is not None:
         raise ConfigError("regions and correlated are both given; give one of them.")
-    if regions and method == "held-out":
-        raise ConfigError("method='held-out' tests no regions; leave regions out, or set 0.")
+    if regions and method not in (None, "covariance"):
+        raise ConfigError(f"method={method!r} tests no regions; leave regions out, or set 0.")
 
 
 def _by_regions(
@@ -233,7 +241,7 @@ def _by_regions(
             f"regions={regions}: {finished.study.dataset.name} is no set of images or volumes, so"
             " that no feature has neighbours; leave regions out, or set dataset.shape."
         )
-    if method == "held-out":
+    if method not in (None, "covariance"):
         return False
     if regions is None:
         return has_neighbours and correlated is None and not finished.study.feature_groups

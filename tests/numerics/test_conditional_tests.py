@@ -11,6 +11,7 @@ from raysel.numerics.conditional_tests import (
     adjust_for_fdr,
     adjust_for_fwer,
     conditional_test,
+    desparsified_test,
     distil_labels,
     independent_columns,
 )
@@ -49,6 +50,45 @@ def test_many_samples_of_few_columns_are_tested_as_by_least_squares():
         found = conditional_test(X, Y, np.array([j]), units, alpha=alpha, folds=folds)
         by_ols = least_squares_p(X, Y[:, 0], j)
         assert z_value(found.p_value) == pytest.approx(z_value(by_ols), rel=0.2, abs=0.3)
+
+
+def test_the_desparsified_lasso_of_few_columns_is_the_t_test_of_least_squares():
+    X, Y, folds = samples(400, 6, telling=3)
+    distilled = distil_labels(X, Y, folds)
+    for j in range(6):
+        found = desparsified_test(X, Y, np.array([j]), distilled=distilled, folds=folds)
+        by_ols = least_squares_p(X, Y[:, 0], j)
+        assert z_value(found.p_value) == pytest.approx(z_value(by_ols), rel=0.1, abs=0.2)
+
+
+def test_the_desparsified_lasso_of_several_quantities_adds_them_where_noise_is_independent():
+    """The chi square of independent quantities is the sum of theirs; the degrees of freedom too."""
+    rng = np.random.default_rng(3)
+    X, _, folds = samples(5000, 3)
+    Y = independent_columns(0.03 * X[:, :1] + rng.standard_normal((5000, 2)))
+    found = desparsified_test(
+        X, Y, np.array([0]), distilled=distil_labels(X, Y, folds), folds=folds
+    )
+    singly = [
+        desparsified_test(X, y, np.array([0]), distilled=distil_labels(X, y, folds), folds=folds)
+        for y in (Y[:, :1], Y[:, 1:])
+    ]
+    squares = sum(stats.chi2.isf(one.p_value, 1) for one in singly)
+    assert stats.chi2.isf(found.p_value, 2) == pytest.approx(squares, rel=0.05)
+
+
+def test_skewed_columns_cost_the_desparsified_lasso_no_power():
+    """A heavy tail of the column makes the measured variance of products large, and not that."""
+    rng = np.random.default_rng(0)
+    X = np.exp(1.5 * rng.standard_normal((150, 4)))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    Y = independent_columns(X[:, :1] + 0.3 * rng.standard_normal((150, 1)))
+    folds = list(KFold(5).split(X))
+    distilled, first = distil_labels(X, Y, folds), np.array([0])
+    units, alpha = np.arange(150), distilled.alpha
+    measured = conditional_test(X, Y, first, units, alpha=alpha, folds=folds)
+    found = desparsified_test(X, Y, first, distilled=distilled, folds=folds)
+    assert found.p_value < 1e-20 < measured.p_value
 
 
 def test_the_only_group_is_tested_without_other_columns():

@@ -387,3 +387,39 @@ def test_models_claim_nothing_that_tells_through_a_confound_only(tmp_path):
     claims = raysel.claim_features(run_offline(raw, tmp_path / "study").path, **QUIET)
     assert claims.method == "held-out"
     assert claims.claimed_names() == [["x1"]]
+
+
+def study_of_quantity(folder, groups=None):
+    """A study of 120 samples whose quantity follows the skewed columns 0 and 1."""
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.standard_normal((120, 12)))
+    own = {} if groups is None else {"groups": groups}
+    np.savez(folder / "data.npz", X=X, y=X[:, 0] - X[:, 1] + rng.standard_normal(120), **own)
+    raw = raw_config(
+        folder / "data.npz",
+        solver={"name": "sklearn.linear_model.Ridge"},
+        cv={"outer": 2, "inner": 2, **({"groups": "groups"} if own else {})},
+        evaluation={"n_features": [3], "references": False},
+    )
+    return run_offline(raw, folder / "study")
+
+
+def test_the_desparsified_lasso_claims_columns_of_a_quantity(tmp_path, capsys):
+    path = study_of_quantity(tmp_path).path
+    claims = raysel.claim_features(path, method="desparsified", fwer=0.05, **QUIET)
+    assert claims.claimed_names() == [["x1"], ["x0"]] or claims.claimed_names() == [["x0"], ["x1"]]
+    assert "noise of one variance" in claims.assumption
+    assert "p_value_claim_desparsified" in claims.ranking_columns()
+    command = ["claims", str(path), "--method", "desparsified", "--executor", "serial"]
+    assert run_command(command) == 0
+    assert "by the desparsified lasso" in " ".join(capsys.readouterr().out.split())
+    measured = raysel.claim_features(path, method="covariance", fwer=0.05, **QUIET)
+    assert claims.p_value[:2].max() < measured.p_value[:2].min()
+
+
+def test_the_desparsified_lasso_takes_independent_samples_of_a_quantity(made, tmp_path):
+    with pytest.raises(StudyError, match=r"has classes, .* claim by the method covariance"):
+        raysel.claim_features(made[0], method="desparsified", **QUIET)
+    path = study_of_quantity(tmp_path, np.repeat(np.arange(60), 2)).path
+    with pytest.raises(StudyError, match="depend on each other within groups"):
+        raysel.claim_features(path, method="desparsified", **QUIET)

@@ -27,6 +27,7 @@ from raysel.numerics.conditional_tests import (
     adjust_for_fdr,
     adjust_for_fwer,
     conditional_test,
+    desparsified_test,
     distil_labels,
     independent_columns,
 )
@@ -153,6 +154,19 @@ def by_covariance(X: FloatArray, y: LabelArray, group: IntArray) -> FloatArray:
     return p_values
 
 
+def by_desparsified(X: FloatArray, y: LabelArray, group: IntArray) -> FloatArray:
+    """P value of each group by the desparsified lasso."""
+    target = find_target(y)
+    Y = independent_columns(target.contrasts(y))
+    folds = target.folds(y, 5, groups=None, random_state=0, where="folds")
+    distilled, p_values = distil_labels(X, Y, folds), np.ones(group.max() + 1)
+    for number in np.unique(group[distilled.has_weight]).tolist():
+        columns = np.flatnonzero(group == number)
+        found = desparsified_test(X, Y, columns, distilled=distilled, folds=folds)
+        p_values[number] = found.p_value
+    return p_values
+
+
 def by_held_out(model: str, X: FloatArray, y: LabelArray, group: IntArray) -> FloatArray:
     """P value of each group by models of five folds, as `raysel.claim_features` computes it."""
     target, n_groups = find_target(y), int(group.max()) + 1
@@ -181,6 +195,9 @@ def by_held_out(model: str, X: FloatArray, y: LabelArray, group: IntArray) -> Fl
     return p_values
 
 
+BY_LASSOS = {"covariance": by_covariance, "desparsified": by_desparsified}
+
+
 def figures(claimed: BoolArray, telling: BoolArray) -> tuple[float, float, bool]:
     """Share of false claims, of telling groups that are claimed, and whether one is false."""
     false = int((claimed & ~telling).sum())
@@ -205,8 +222,8 @@ def study(method: str, design: str, target: str, d: int, seed: int) -> list[floa
     X, y, chosen = draw_study(design, target, d, seed)
     begun = process_time()
     group = correlated_groups(X, 0.5)
-    if method == "covariance":
-        p_values = by_covariance(X, y, group)
+    if method in BY_LASSOS:
+        p_values = BY_LASSOS[method](X, y, group)
     else:
         p_values = by_held_out(method, X, y, group)
     seconds = process_time() - begun
@@ -229,7 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--columns", type=int, nargs="+", default=[100])
     parser.add_argument("--designs", nargs="+", default=list(DESIGNS), choices=DESIGNS)
     parser.add_argument("--targets", nargs="+", default=list(TARGETS), choices=TARGETS)
-    methods = ["covariance", *MODELS]
+    methods = [*BY_LASSOS, *MODELS]
     parser.add_argument("--methods", nargs="+", default=methods[:1], choices=methods)
     parser.add_argument("--output", type=Path, default=FOLDER / "discoveries.csv")
     chosen = parser.parse_args(arguments)
