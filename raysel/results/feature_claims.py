@@ -58,8 +58,7 @@ METHODS: Mapping[Method, _Wording] = {
     "desparsified": _Wording(
         by="the desparsified lasso",
         assumption=(
-            "a lasso fits what the other features tell of the label and of the feature, with noise"
-            " of one variance"
+            "a lasso fits what the others tell of label and feature, with noise of one variance"
         ),
         untested="a lasso gives the rest no weight",
         none="none has weight",
@@ -67,8 +66,8 @@ METHODS: Mapping[Method, _Wording] = {
     "held-out": _Wording(
         by="predictions of held-out samples with redrawn values",
         assumption=(
-            "a ridge regression of the other features tells what they tell of a feature, or what"
-            " they tell of the label beside the models"
+            "ridge regressions of the other features fit the feature, or what models leave of the"
+            " label"
         ),
         untested="no model uses the rest",
         none="no model uses one",
@@ -184,9 +183,10 @@ class FeatureClaims:
     def _meaning(self) -> Iterator[str]:
         (_, _, author), wording = RATES[self.rate], METHODS[self.method]
         yield "A claimed feature tells the label beside all other features, also confounds."
+        untested = "" if self.tested.all() else f"; {wording.untested}"
         yield (
             f"Tested are {int(self.tested.sum())} of {len(self.p_value)} by {wording.by}, adjusted"
-            f" for all by {author}; {wording.untested}."
+            f" for all by {author}{untested}."
         )
         if self.reason:
             yield f"The method is {self.method}, because {self.reason}."
