@@ -122,8 +122,9 @@ def test_every_display_has_a_table_a_caption_and_a_title(confused):
 
 @pytest.mark.slow
 def test_every_display_has_a_place_in_the_report(confused):
+    shown = shown_of(confused)  # writes what the page shows of the data
     svg = " ".join(re.findall(r"<svg.*?</svg>", render_page(make_page(confused)), re.DOTALL))
-    for display in shown_of(confused):
+    for display in shown:
         for panel in find_displays(confused.facts, display.section):
             assert f'id="{panel.key}-title"' in svg
 
