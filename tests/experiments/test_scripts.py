@@ -66,6 +66,7 @@ ARGUMENTS = {
         "--studies 2 --columns 30 --designs modules --targets quantity squares"
         " --methods covariance svm --output few.csv"
     ),
+    "claims/discoveries/rivals.py": ("--studies 2 --columns 20 --designs series --output few.csv"),
     "claims/discoveries/regions.py": (
         "--studies 2 --samples images --targets quantity --output few.csv"
     ),
@@ -282,7 +283,6 @@ SHORTER = {
 ELSEWHERE = {
     *("examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py"),
     *(
-        "claims/discoveries/rivals.py",  # of packages that raysel does not need
         "claims/false-claims/run.py",
         "guide/reference.py",
         "guide/run.py",

@@ -1,8 +1,6 @@
-"""False claims and power of hidimstat and knockpy on the studies of `run`.
+"""False claims and power of hidimstat, with its defaults, on the studies of `run`.
 
-Needs ``pip install hidimstat knockpy``, whose defaults are taken.
-
-    python -m experiments.claims.discoveries.rivals --studies 20
+python -m experiments.claims.discoveries.rivals --studies 20
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from time import process_time
 
 import hidimstat
 import numpy as np
-from knockpy.knockoff_filter import KnockoffFilter
 from sklearn.base import clone
 from sklearn.linear_model import LassoCV, LogisticRegressionCV
 
@@ -26,13 +23,6 @@ from raysel.numerics.correlations import correlated_groups
 
 FOLDER = Path(__file__).parent
 FIGURES = ("fdp", "power", "studies_with_no_claim", "seconds")
-
-
-def knockoffs(X: FloatArray, y: LabelArray) -> BoolArray:
-    """Gaussian knockoffs of knockpy: covariance by Ledoit and Wolf, lasso statistic."""
-    knockoff_filter = KnockoffFilter(fstat="lasso", ksampler="gaussian")
-    chosen = knockoff_filter.forward(X=X, y=y, fdr=FDR, shrinkage="ledoitwolf")
-    return np.asarray(chosen, dtype=bool)
 
 
 def distilled(X: FloatArray, y: LabelArray) -> BoolArray:
@@ -56,9 +46,8 @@ def desparsified(X: FloatArray, y: LabelArray) -> BoolArray:
 
 
 RIVALS: Mapping[str, Callable[[FloatArray, LabelArray], BoolArray]] = {
-    "knockpy: Gaussian knockoffs": knockoffs,
-    "hidimstat: D0CRT": distilled,
-    "hidimstat: desparsified lasso": desparsified,
+    "D0CRT": distilled,
+    "desparsified lasso": desparsified,
 }
 
 
@@ -67,7 +56,6 @@ def study(rival: str, *, design: str, target: str, d: int, seed: int) -> list[fl
     X, y, telling = draw_study(design, target, d, seed)
     group = correlated_groups(X, 0.5)
     numbers = np.arange(group.max() + 1)
-    np.random.seed(seed)  # noqa: NPY002 - knockpy draws from it
     begun = process_time()
     chosen = RIVALS[rival](X, y)
     seconds = process_time() - begun
