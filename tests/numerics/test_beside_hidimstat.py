@@ -98,7 +98,7 @@ def test_the_desparsified_lasso_is_that_of_hidimstat_up_to_its_refit(samples, di
     """
     X, Y = samples
     test = hidimstat.DesparsifiedLasso(
-        estimator=LassoCV(fit_intercept=False, **PATH),
+        estimator=LassoCV(**PATH),
         model_x=LassoCV(**PATH),
         save_model_x=True,
         random_state=0,
