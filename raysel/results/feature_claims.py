@@ -198,8 +198,9 @@ class FeatureClaims:
             formed = "dataset.feature_groups forms"
             if self.correlated is not None:
                 formed = f"Features that correlate by {self.correlated:g} or more form"
+            groups = "group" if n_grouped == 1 else "groups"
             yield (
-                f"{formed} {n_grouped} groups. A claimed group tells the label; which of its"
+                f"{formed} {n_grouped} {groups}. A claimed group tells the label; which of its"
                 " features does stays open."
             )
         if self.errors:

@@ -194,10 +194,7 @@ def claim_features(
     True
     """
     rate, level = _level(fdr, fwer)
-    if correlated is not None and not 0 < correlated <= 1:
-        raise ConfigError(f"correlated={correlated!r} must be above 0 and at most 1, e.g. 0.5.")
-    if method is not None and method not in METHODS:
-        raise ConfigError(f"method={method!r} is not known; give one of {', '.join(METHODS)}.")
+    _check_tests(correlated, method)
     if regions is not None:
         _check_regions(regions, correlated, method)
     options = RunOptions.of(address, allow_mixed_versions, progress)
@@ -208,13 +205,23 @@ def claim_features(
             claims = claim_regions(finished, regions, rate, level)
             claims.write(folder)
         else:
-            claims = _claim_groups(finished, correlated, method, rate=rate, level=level)
+            claims = claim_groups(
+                finished, fdr=fdr, fwer=fwer, correlated=correlated, method=method
+            )
             n, places = len(claims.feature_names), layout.coordinates().items()
             claims.write(folder, {axis: values[:n] for axis, values in places})
             remove_regions(folder)
         write_maps(claim_maps(claims), layout, folder)
         finished.export()
     return claims
+
+
+def _check_tests(correlated: float | None, method: Method | None) -> None:
+    """Check the correlation of a group and the method that are asked for."""
+    if correlated is not None and not 0 < correlated <= 1:
+        raise ConfigError(f"correlated={correlated!r} must be above 0 and at most 1, e.g. 0.5.")
+    if method is not None and method not in METHODS:
+        raise ConfigError(f"method={method!r} is not known; give one of {', '.join(METHODS)}.")
 
 
 def _check_regions(regions: int, correlated: float | None, method: Method | None) -> None:
@@ -248,15 +255,17 @@ def _by_regions(
     return regions > 0
 
 
-def _claim_groups(
+def claim_groups(
     finished: FinishedStudy,
+    *,
+    fdr: float | None,
+    fwer: float | None,
     correlated: float | None,
     method: Method | None,
-    *,
-    rate: ErrorRate,
-    level: float,
 ) -> FeatureClaims:
-    """Claim features, or groups of them, at the level of an error rate."""
+    """Claim features, or groups of them, as `claim_features` does; nothing is written."""
+    rate, level = _level(fdr, fwer)
+    _check_tests(correlated, method)
     result, samples = finished.result, Samples.of(finished.study)
     n_features = result.recorded.n_candidates
     grouping = _group_features(finished.study, samples, n_features, correlated)

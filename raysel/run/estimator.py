@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -11,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_regressor
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -34,6 +35,7 @@ from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.numerics.metrics import metric
 from raysel.numerics.rankings import ranks
+from raysel.results.feature_claims import FeatureClaims, Method
 from raysel.results.result import StudyResult
 from raysel.run.assembly import (
     assemble_study,
@@ -438,6 +440,90 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """
         check_is_fitted(self, "study_")
         return super().transform(X)
+
+    def claims(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        groups: ArrayLike | None = None,
+        *,
+        fdr: float | None = None,
+        fwer: float | None = None,
+        correlated: float | None = None,
+        method: Method | None = None,
+    ) -> FeatureClaims:
+        """Claim features that tell the labels beside all others, as `raysel.claim_features` does.
+
+        A study of the same samples and seed gives the same numbers. No file is written.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples that the search was fitted to, which it does not keep.
+        y : array-like of shape (n_samples,), or (n_samples, n_labels)
+            Their labels.
+        groups : array-like of shape (n_samples,), default=None
+            Their groups.
+        fdr : float, optional
+            Expected share of false claims among all claims, at most; 0.1 by default.
+        fwer : float, optional
+            Probability of one or more false claims, at most, in place of ``fdr``.
+        correlated : float, optional
+            Absolute correlation, above 0 and at most 1, from which on features form a group; by
+            default the groups are those of ``feature_groups``, else of features that correlate by
+            0.5.
+        method : {"covariance", "desparsified", "held-out"}, optional
+            How groups are tested; chosen by the model by default.
+
+        Returns
+        -------
+        FeatureClaims
+            P values, claims, and what they assume.
+
+        Raises
+        ------
+        ConfigError
+            If a level is not between 0 and 1, or both are given, or the method is not known.
+        DataError
+            If the samples are not those that the search was fitted to, or have empty cells.
+        StudyError
+            If there are fewer than 20 independent samples or groups, or for the desparsified lasso
+            classes or groups of samples.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import LinearSVC
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> search = NestedSearch(LinearSVC(), outer=2, inner=2).fit(X, y)
+        >>> search.claims(X, y, fwer=0.01, correlated=1.0).claimed_names()
+        [['petal width (cm)'], ['petal length (cm)'], ['sepal width (cm)']]
+        """
+        check_is_fitted(self, "study_")
+        # Loads what reads and writes files.
+        from raysel.run.claims import claim_groups  # noqa: PLC0415
+        from raysel.run.pieces import FinishedStudy  # noqa: PLC0415
+
+        record = self.study_.stored.study
+        again = clone(self).set_params(random_state=record.config["seed"])
+        study = make_study(again, X, y, groups)
+        if (study.dataset.content_hash, study.config.hash) != (
+            record.data_hash,
+            record.config_hash,
+        ):
+            raise DataError(
+                "these samples, or the parameters that the search has now, are not those that it"
+                " was fitted with; call fit again."
+            )
+        finished = FinishedStudy(
+            self.study_,
+            study,
+            record=record,
+            options=RunOptions(listeners=make_listeners(self.verbose)),
+            lock=None,
+            executor=partial(make_local_executor, study, self.n_jobs),
+        )
+        return claim_groups(finished, fdr=fdr, fwer=fwer, correlated=correlated, method=method)
 
     @property
     def _feature_scores(self) -> FloatArray:

@@ -45,7 +45,7 @@ def held_out_tests(
         )
     chosen = {refit.fold: ChosenModel.of(refit) for refit in result.refits if refit.fold != FINAL}
     work = Work(
-        result.path / FOLDER / f"held-out-{grouping.name}",
+        f"{FOLDER}/held-out-{grouping.name}",
         partial(predict_redrawn, grouping, chosen),
         code=(predict_redrawn, redraw_columns, SoftLabels.of),
         settings={

@@ -51,7 +51,7 @@ def _tests(
     """Test the groups of features to which a lasso of all columns gives weight."""
     distilled = distil_labels(samples.X, samples.Y, samples.folds)
     work = Work(
-        finished.result.path / FOLDER / f"{method}-{grouping.name}",
+        f"{FOLDER}/{method}-{grouping.name}",
         partial(compute_test, grouping, distilled, method),
         code=(compute_test, conditional_test, desparsified_test),
         settings=grouping.settings,

@@ -324,11 +324,12 @@ def permutation_test(
         test = _evaluated(
             finished, pieces, labels=labels, retune=retune, seed=int(seed), n=int(permutations)
         )
+        folder = finished.result.path / FOLDER
         test.write(
-            work.folder.parent,
+            folder,
             identity(finished.result.refits, finished.result.stored.study.data_hash),
         )
-        write_maps(permutation_maps(test), finished.result.layout, work.folder.parent)
+        write_maps(permutation_maps(test), finished.result.layout, folder)
         finished.export()
         return test
 
@@ -364,7 +365,7 @@ def _work(finished: FinishedStudy, retune: bool, seed: int) -> Work:
         "configuration": finished.record.config_hash,
     }
     return Work(
-        result.path / FOLDER / folder,
+        f"{FOLDER}/{folder}",
         partial(permuted_scores, seed=seed, chosen=chosen, ranks=ranks),
         code=(permuted_scores, LabelPermutations),
         settings=settings,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,13 +37,18 @@ _START_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class FinishedStudy:
-    """Result of a finished study and the study itself, ready to compute with."""
+    """Result of a finished study and the study itself, ready to compute with.
+
+    Of one in memory there is no lock, and its pieces stay in memory, too.
+    """
 
     result: StudyResult
     study: Study
     record: StudyRecord
     options: RunOptions
-    lock: FileLock
+    lock: FileLock | None
+    #: Returns an executor of the study that has not been started.
+    executor: Callable[[], Executor]
 
     @property
     def other_versions(self) -> str:
@@ -54,10 +59,6 @@ class FinishedStudy:
     def winner(self) -> RefitRecord:
         """Record of the final model: its configuration and number of features."""
         return self.result.final
-
-    def executor(self) -> Executor:
-        """Return an executor of the study that has not been started."""
-        return make_executor(self.study, self.options)
 
     def export(self) -> None:
         """Write the ranking and the report again, with what the directory holds now."""
@@ -100,7 +101,14 @@ def finished_study(
             record = resumed_record(study, result.stored.study)
             result.stored.check_finished(study, record)
             check_resources(study, options.address)
-            yield FinishedStudy(result, study, record=record, options=options, lock=lock)
+            yield FinishedStudy(
+                result,
+                study,
+                record=record,
+                options=options,
+                lock=lock,
+                executor=partial(make_executor, study, options),
+            )
 
 
 def _with_executor(
@@ -118,7 +126,8 @@ def _with_executor(
 class Work:
     """Pieces of work by number; each depends on study, settings and its number only."""
 
-    folder: Path
+    #: Folder of the journal in the study's directory.
+    folder: str
     function: Callable[[Study, int], Any]
     code: tuple[Callable[..., Any], ...]
     settings: Mapping[str, Any]
@@ -142,36 +151,46 @@ def run_pieces(finished: FinishedStudy, work: Work, numbers: Sequence[int]) -> P
     executor, the number of workers, the order in which pieces end, or where earlier runs were
     interrupted.
     """
-    journal, header = work.folder / _JOURNAL, _header(finished, work)
+    if finished.lock is None:
+        lines: list[dict[str, Any]] = []
+        if numbers:
+            _compute(finished, work, missing=numbers, n_all=len(numbers), write=lines.append)
+        return _ended(lines, numbers)
+    folder = finished.result.path / work.folder
+    journal, header = folder / _JOURNAL, _header(finished, work)
     try:
-        work.folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DirectoryError(f"{work.folder} cannot be written: {error.strerror}.") from error
+        raise DirectoryError(f"{folder} cannot be written: {error.strerror}.") from error
     with LineWriter(journal, finished.lock) as writer:
         lines = list(read_journal(journal))
         if lines:
-            _check_header(lines[0], header, work.folder)
+            _check_header(lines[0], header, folder)
         else:
             writer.write(header)
         done = {line["number"] for line in lines[1:] if "value" in line}
         missing = [number for number in numbers if number not in done]
         if missing:
-            _compute(finished, work, missing=missing, n_all=len(numbers), writer=writer)
-    pieces = read_pieces(work.folder, numbers)
+            _compute(finished, work, missing=missing, n_all=len(numbers), write=writer.write)
+    pieces = read_pieces(folder, numbers)
     return replace(pieces, mixed=(*filter(None, [finished.other_versions]), *pieces.mixed))
 
 
 def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:
-    """Read the pieces of these numbers that have ended; the last line of a piece counts."""
+    """Read the pieces of these numbers that have ended."""
+    journal = folder / _JOURNAL
+    try:
+        return _ended(_pieces(journal), numbers)
+    except ValueError as error:
+        raise DirectoryError(f"{journal} is damaged: {error}; restore it from a copy.") from error
+
+
+def _ended(lines: Iterable[Mapping[str, Any]], numbers: Sequence[int]) -> Pieces:
+    """Return the pieces of these numbers; the last line of a piece counts."""
     wanted, by_number, mixed = set(numbers), {}, []
-    for line in _pieces(folder / _JOURNAL):
+    for line in lines:
         if line.get("kind") == _NODE:
-            try:
-                mixed.append(make_instance(NodeRecord, line).sentence)
-            except ValueError as error:
-                raise DirectoryError(
-                    f"{folder / _JOURNAL} is damaged: {error}; restore it from a copy."
-                ) from error
+            mixed.append(make_instance(NodeRecord, line).sentence)
         elif line["number"] in wanted:
             by_number[line["number"]] = line
     ordered = [by_number[number] for number in sorted(by_number)]
@@ -201,9 +220,9 @@ def _compute(
     work: Work,
     missing: Sequence[int],
     n_all: int,
-    writer: LineWriter,
+    write: Callable[[dict[str, Any]], object],
 ) -> None:
-    """Compute pieces and write each to the journal as it ends."""
+    """Compute pieces and write the line of each as it ends."""
     listeners = finished.options.listeners
     with ExitStack() as stack:
         stack.enter_context(sigterm_as_interrupt())
@@ -222,13 +241,13 @@ def _compute(
             for node in executor.mixed_nodes():
                 if node.node not in recorded:
                     recorded.add(node.node)
-                    writer.write(journal_line(node))
+                    write(journal_line(node))
             piece: dict[str, Any] = {"kind": "piece", "number": ended.argument}
             if ended.error:
                 piece["error"] = ended.error
             else:
                 piece["value"] = ended.value
-            writer.write({**piece, "cpu_seconds": ended.cpu_seconds})
+            write({**piece, "cpu_seconds": ended.cpu_seconds})
             progress.count(failed=bool(ended.error))
             _show(progress, listeners)
 

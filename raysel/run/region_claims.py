@@ -38,7 +38,7 @@ def claim_regions(
     if n_regions is None:
         n_regions = default_n_regions(samples.units.n, n_features)
     work = Work(
-        result.path / FOLDER / f"regions-{n_regions}",
+        f"{FOLDER}/regions-{n_regions}",
         partial(compute_clustering, n_regions, n_features),
         code=(compute_clustering, region_p_values),
         settings={"regions": n_regions},

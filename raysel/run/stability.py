@@ -222,7 +222,7 @@ def _work(finished: FinishedStudy, top: int) -> Work:
         kept = min(kept, _KEPT)
     params = finished.winner.params
     return Work(
-        finished.result.path / FOLDER,
+        FOLDER,
         partial(rank_on_half, params, kept),
         code=(rank_on_half, draw_halves),
         settings={f"best features kept of each half (all for a top above {_KEPT})": kept},

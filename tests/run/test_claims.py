@@ -9,6 +9,9 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 from report_pages import Page
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.svm import LinearSVC
 from small_studies import raw_config, run_offline
 
 import raysel
@@ -423,3 +426,30 @@ def test_the_desparsified_lasso_takes_independent_samples_of_a_quantity(made, tm
     path = study_of_quantity(tmp_path, np.repeat(np.arange(60), 2)).path
     with pytest.raises(StudyError, match="depend on each other within groups"):
         raysel.claim_features(path, method="desparsified", **QUIET)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "settings"),
+    [
+        (LinearSVC(C=0.1), {"fwer": 0.05, "correlated": 0.8}),
+        (HistGradientBoostingClassifier(max_iter=10), {"fdr": 0.2}),
+    ],
+)
+def test_a_search_in_memory_claims_as_a_stored_study_of_its_seed(estimator, settings, tmp_path):
+    X, y = planted(n=120, d=10)
+    search = raysel.NestedSearch(estimator, outer=3, inner=2, random_state=4)
+    stored = clone(search).set_params(path=tmp_path / "study").fit(X, y)
+    expected = raysel.claim_features(stored.study_.path, **settings, **QUIET)
+    found = search.fit(X, y).claims(X, y, **settings)
+    assert found.claimed.any()
+    assert found.sentences() == expected.sentences()
+    for name in ("group", "p_value", "share", "adjusted"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_a_search_claims_of_the_samples_that_it_was_fitted_to():
+    X, y = planted(n=60, d=8)
+    search = raysel.NestedSearch(LinearSVC(), outer=2, inner=2, random_state=4).fit(X, y)
+    for change, samples in (({}, X[:-1]), ({"scaling": "zscore"}, X)):
+        with pytest.raises(DataError, match="not those that it was fitted with; call fit again"):
+            search.set_params(**change).claims(samples, y[: len(samples)])

@@ -40,7 +40,7 @@ def restored(digits_study):
 @pytest.fixture
 def run(restored, tmp_path):
     """The function that computes pieces in a new folder."""
-    work = Work(tmp_path / "draws", partial(draw, 2.0), (draw,), {"scale": 2.0}, "draws")
+    work = Work(str(tmp_path / "draws"), partial(draw, 2.0), (draw,), {"scale": 2.0}, "draws")
 
     def run(numbers, listeners=()):
         told = replace(restored, options=RunOptions(listeners=listeners))
@@ -173,7 +173,7 @@ def test_a_piece_that_hangs_is_ended_after_the_time_limit_of_the_study(
 
     overrides = {"search.trial_timeout": 0.5}
     with finished_study(copied, overrides=overrides, executor="ray") as finished:
-        work = Work(tmp_path / "hangs", hang_at_two, (hang_at_two,), {}, "pieces")
+        work = Work(str(tmp_path / "hangs"), hang_at_two, (hang_at_two,), {}, "pieces")
         found = run_pieces(finished, work, range(4))
     assert list(found.values) == [0, 1, 3]
     assert "one that takes over 1.75 s is ended" in found.errors[2]
