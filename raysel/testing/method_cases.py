@@ -172,7 +172,11 @@ def samples_for(case: MethodCase) -> Iterator[Samples]:
     if TASKS in can.layouts:
         yield _tasks()
     if can.multilabel and not case.wrapped:  # classes in scikit-learn's style do not declare it
-        yield multilabel_samples()
+        layout: Layout = Modalities({"a": 4, "b": 6})
+        name = "modalities, 3 labels"
+        if MODALITIES not in can.layouts:
+            layout, name = Tensor((5, 2)), "matrices, 3 labels"
+        yield multilabel_samples(name, layout)
 
 
 def _samples_of_quantities(case: MethodCase) -> Iterator[Samples]:
@@ -217,13 +221,12 @@ def draw(
     return Samples(name, layout, X, codes)
 
 
-def multilabel_samples() -> Samples:
-    """Draw samples of two modalities with three labels, of which a sample may have any."""
+def multilabel_samples(name: str, layout: Layout) -> Samples:
+    """Draw samples with three labels, of which a sample may have any."""
     rng = np.random.default_rng(3)
-    layout = Modalities({"a": 4, "b": 6})
     X = rng.standard_normal((60, layout.n_features))
     values = X @ rng.standard_normal((layout.n_features, 3)) + 0.5 * rng.standard_normal((60, 3))
-    return Samples("modalities, 3 labels", layout, X, (values > 0).astype(np.int64))
+    return Samples(name, layout, X, (values > 0).astype(np.int64))
 
 
 def _tasks() -> Samples:
