@@ -44,7 +44,7 @@ FIRST_COLUMNS = dict.fromkeys(
     ["feature_order[[]matrices*", "feature_order[[]tensors*"],
     "starts at the first columns of the samples",
 )
-#: Smoothing is over the cells that lie beside each other.
+#: Smoothing and differences are of the cells that lie beside each other.
 NEIGHBOURS = {"feature_order*": "a cell has other neighbours"}
 #: MCGF predicts on a graph of all samples that are given to predict.
 TRANSDUCTIVE = dict.fromkeys(
@@ -85,6 +85,20 @@ CASES = [
         {"shrinkage": 0.1},
         [{"unlabelled_weight": 0.5}, {"graph_weight": 1.0}],
         objective="rises",
+    ),
+    MethodCase(
+        "graph_net",
+        {},
+        [{"alpha": 0.3}, {"l1_ratio": 1.0}, {"alpha": 0.02, "alpha_scale": "absolute"}],
+        {"alpha": 1.0},
+        expected_failures=NEIGHBOURS,
+    ),
+    MethodCase(
+        "tv_l1",
+        {},
+        [{"alpha": 0.3}, {"l1_ratio": 1.0}, {"alpha": 0.02, "alpha_scale": "absolute"}],
+        {"alpha": 1.0},
+        expected_failures=NEIGHBOURS,
     ),
     MethodCase("pca", {}, [{"n_components": 2}]),
     MethodCase("lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}]),
@@ -163,6 +177,20 @@ CASES = [
         {"max_iter": 30, "tol": 1e-6},
         [{"alpha": 0.3}, {"p": 0.5}, {"init": "identity"}],
         {"alpha": 2},
+    ),
+    MethodCase(
+        "graph_net_regressor",
+        {},
+        [{"alpha": 0.3}, {"l1_ratio": 1.0}, {"alpha": 0.02, "alpha_scale": "absolute"}],
+        {"alpha": 1.0},
+        expected_failures=NEIGHBOURS,
+    ),
+    MethodCase(
+        "tv_l1_regressor",
+        {},
+        [{"alpha": 0.3}, {"l1_ratio": 1.0}, {"alpha": 0.02, "alpha_scale": "absolute"}],
+        {"alpha": 1.0},
+        expected_failures=NEIGHBOURS,
     ),
     MethodCase(
         "rfs_regressor",

@@ -69,6 +69,8 @@ OWN: dict[str, str] = {
     "aligned_mtda": "raysel.solvers.mtda.aligned_mtda:AlignedMTDA",
     "bilinear_mtda": "raysel.solvers.mtda.bilinear_mtda:BilinearMTDA",
     "semisupervised_mtda": "raysel.solvers.mtda.semisupervised_mtda:SemiSupervisedMTDA",
+    "graph_net": "raysel.solvers.spatial.graph_net:GraphNet",
+    "tv_l1": "raysel.solvers.spatial.tv_l1:TVL1",
     "pca": "raysel.baselines.linear_projections:PCA",
     "lda": "raysel.baselines.linear_projections:LDA",
     "linear_svm": "raysel.baselines.linear_svm:LinearSVM",
@@ -97,6 +99,8 @@ OWN: dict[str, str] = {
     "mcgf": "raysel.baselines.mcgf:MCGF",
     "mlls": "raysel.baselines.least_squares:MLLS",
     "smr_regressor": "raysel.solvers.smr.smr:SMRRegressor",
+    "graph_net_regressor": "raysel.solvers.spatial.graph_net:GraphNetRegressor",
+    "tv_l1_regressor": "raysel.solvers.spatial.tv_l1:TVL1Regressor",
     "rfs_regressor": "raysel.baselines.rfs:RFSRegressor",
     "glspfs_regressor": "raysel.baselines.glspfs:GLSPFSRegressor",
     "gbr_regressor": "raysel.baselines.least_squares:BilinearRegressor",
@@ -108,11 +112,14 @@ OWN: dict[str, str] = {
     "smoothed_f_test_quantities": "raysel.baselines.smoothed_filters:SmoothedFTestQuantities",
 }
 
+#: Methods of classes with one of quantities, of this name and ``_regressor``.
+_WITH_REGRESSOR = ("smr", "graph_net", "tv_l1", "rfs", "glspfs", "gbr", "mlls")
+
 #: Methods of a kind of target that stand in for those of classes: ``solver.name: smr`` is
 #: smr_regressor for a quantity.
 STAND_INS = {
     QUANTITIES: {
-        **{name: f"{name}_regressor" for name in ("smr", "rfs", "glspfs", "gbr", "mlls")},
+        **{name: f"{name}_regressor" for name in _WITH_REGRESSOR},
         "mrmr": "mrmr_quantities",
         "relieff": "rrelieff",
         "smoothed_f_test": "smoothed_f_test_quantities",
