@@ -134,6 +134,8 @@ def _print_selection(path: Path, selection: StabilitySelectionResult, out: Conso
         out.print(f"  {result.feature_names[i]:<{width}}  {selection.probability[i]:.2f}  {rank}")
     if len(chosen) > _MOST_LINES:
         out.print(f"  and {len(chosen) - _MOST_LINES} more, in selection.csv")
+    if result.group_selection is not None:
+        out.print(result.group_selection.short_sentence())
     out.print(ranking.what_to_print)
     folder = result.path / STABILITY
     for file in (folder / "selection.csv", folder / "selection.parquet", folder / "result.json"):

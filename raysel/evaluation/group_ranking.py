@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.numerics.rankings import (
     Stability,
@@ -21,6 +21,34 @@ from raysel.numerics.rankings import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def number_groups(
+    groups: Mapping[str, Sequence[int]],
+    feature_names: Sequence[str] | LabelArray,
+    candidates: BoolArray,
+) -> tuple[tuple[str, ...], IntArray]:
+    """Return the names of groups, and the number of each feature's group.
+
+    `groups` has the positions of the members by name. A feature in none is a group of its own, or
+    has -1 where it is no candidate.
+    """
+    numbers = np.full(len(candidates), -1, dtype=np.int64)
+    for number, members in enumerate(groups.values()):
+        numbers[list(members)] = number
+    alone = np.flatnonzero((numbers < 0) & candidates)
+    numbers[alone] = np.arange(len(groups), len(groups) + len(alone))
+    return (*groups, *(str(feature_names[i]) for i in alone.tolist())), numbers
+
+
+def fixed_groups(numbers: IntArray, fixed: BoolArray) -> BoolArray:
+    """Return the mask of the groups that cannot be selected: none of whose members can.
+
+    `numbers` has the group of each feature as of `number_groups`, `fixed` is the mask of the
+    features that cannot be selected.
+    """
+    groups = np.arange(numbers.max(initial=-1) + 1)
+    return ~np.isin(groups, numbers[~fixed])
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -76,12 +104,7 @@ class GroupRanking:
         GroupRanking
             The ranking, with a group for each feature that is in none.
         """
-        numbers = np.full(features.n_features, -1, dtype=np.int64)
-        for number, members in enumerate(groups.values()):
-            numbers[list(members)] = number
-        alone = np.flatnonzero((numbers < 0) & features.candidates)
-        numbers[alone] = np.arange(len(groups), len(groups) + len(alone))
-        names = (*groups, *(features.feature_names[i] for i in alone))
+        names, numbers = number_groups(groups, features.feature_names, features.candidates)
         return cls(features=features, names=names, numbers=numbers)
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ from raysel.core.trust import is_trusted
 from raysel.data.layouts import Layout, layout_from_json
 from raysel.evaluation.agreement import FoldRanks
 from raysel.evaluation.feature_ranking import default_n_selected
+from raysel.evaluation.group_ranking import fixed_groups, number_groups
 from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.numerics.rankings import selection_ranks
 from raysel.results.feature_claims import FOLDER as CLAIMS
@@ -25,7 +26,12 @@ from raysel.results.feature_claims import FeatureClaims, read_claims
 from raysel.results.permutation import FOLDER as PERMUTATION
 from raysel.results.permutation import PermutationTest, identity, read_permutation_test
 from raysel.results.region_claims import RegionClaims, read_region_claims
-from raysel.results.stability import FOLDER, StabilitySelectionResult, read_stability_selection
+from raysel.results.stability import (
+    FOLDER,
+    GROUPS,
+    StabilitySelectionResult,
+    read_stability_selection,
+)
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 
@@ -261,10 +267,38 @@ class StudyRecords:
         """Stability selection of the final model; None if it was not run for this model."""
         if not self.has_final or self.in_memory:
             return None
-        beside = np.arange(len(self.feature_names)) >= self.n_candidates
-        selection = read_stability_selection(
-            self.path / FOLDER, self.constant | beside, self.n_candidates
+        return self._up_to_date(
+            read_stability_selection(self.path / FOLDER, self.fixed, self.n_candidates)
         )
+
+    @property
+    def fixed(self) -> BoolArray:
+        """Mask of the columns that cannot be selected: constant ones and confounds."""
+        return self.constant | (np.arange(len(self.feature_names)) >= self.n_candidates)
+
+    @property
+    def numbered_groups(self) -> tuple[tuple[str, ...], IntArray]:
+        """Names of the groups of features, and the number of each feature's group."""
+        return number_groups(self.stored.study.feature_groups, self.feature_names, ~self.fixed)
+
+    @cached_property
+    def group_selection(self) -> StabilitySelectionResult | None:
+        """Stability selection of groups of features; None if it was not run for this model."""
+        if self.stability_selection is None or not self.stored.study.feature_groups:
+            return None
+        names, numbers = self.numbered_groups
+        fixed = fixed_groups(numbers, self.fixed)
+        found = self._up_to_date(
+            read_stability_selection(self.path / FOLDER / GROUPS, fixed, len(names))
+        )
+        if found is None:
+            return None
+        return replace(found, of_groups=True)
+
+    def _up_to_date(
+        self, selection: StabilitySelectionResult | None
+    ) -> StabilitySelectionResult | None:
+        """Return a stability selection if it is one of the final model."""
         now = {"winner": dict(self.final.params), "data_hash": self.stored.study.data_hash}
         if selection is None or selection.identity != now:
             return None

@@ -362,6 +362,14 @@ class StudyResult:
         return self.recorded.stability_selection
 
     @property
+    def group_selection(self) -> StabilitySelectionResult | None:
+        """The same of the groups of features that ``dataset.feature_groups`` forms.
+
+        A half selects a group if it selects one of its members. None without groups, too.
+        """
+        return self.recorded.group_selection
+
+    @property
     def permutation_test(self) -> PermutationTest | None:
         """P values of score and features that `raysel.permutation_test` last found.
 

@@ -102,6 +102,14 @@ class StabilitySelectionResult:
     unit: str = "samples"
     #: Number of the final model's features, where ``top`` is smaller by default.
     n_of_model: int | None = None
+    #: Whether groups of features are counted in place of features: a half selects a group if it
+    #: selects one of its members.
+    of_groups: bool = False
+
+    @property
+    def noun(self) -> str:
+        """What is selected: a feature, or a group of features."""
+        return "group" if self.of_groups else "feature"
 
     @property
     def assumptions(self) -> str:
@@ -209,10 +217,16 @@ class StabilitySelectionResult:
         """Return the size of the set, and how many of it are expected to be false at most."""
         n = int(self.selected.sum())
         return (
-            f"Stability selection: {n} {'feature is' if n == 1 else 'features are'} among the top"
-            f" {self.top} of at least {100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of"
-            f" the {self.unit}.{self._expectation(n)}"
+            f"Stability selection: {self._counted(n)} among the top {self.top} of at least"
+            f" {100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of the"
+            f" {self.unit}.{self._expectation(n)}"
         )
+
+    def _counted(self, n: int) -> str:
+        """Return the number of what is selected, with its verb."""
+        if self.of_groups:
+            return "1 feature group has a member" if n == 1 else f"{n} feature groups have a member"
+        return "1 feature is" if n == 1 else f"{n} features are"
 
     def _expectation(self, n: int) -> str:
         if not n:
@@ -229,8 +243,8 @@ class StabilitySelectionResult:
         share = 100 * self.bound
         most = math.ceil(share) if share > 1 else f"{share:.1g}"
         if share > _NO_BOUND:
-            return " Nothing bounds how often such a feature is false."
-        return f" At most {most} % of such selections hold a false feature."
+            return f" Nothing bounds how often such a {self.noun} is false."
+        return f" At most {most} % of such selections hold a false {self.noun}."
 
     def _bounds(self) -> str:
         """Return what counts as false, and the bounds on the expected number."""
@@ -309,8 +323,8 @@ class StabilitySelectionResult:
         return np.lexsort((-self.pair_counts, -self.counts)).astype(np.int64)
 
 
-#: Folder of the files in a study's directory.
-FOLDER = "stability"
+#: Folder of the files in a study's directory, and in it that of groups of features.
+FOLDER, GROUPS = "stability", "groups"
 _TABLE, _RESULT = "selection.parquet", "result.json"
 
 
@@ -322,12 +336,13 @@ def write_stability_selection(
 ) -> tuple[Path, Path, Path]:
     """Write ``selection.parquet``, ``selection.csv`` and ``result.json``.
 
-    `feature_names` are the names of the features; confounds, which come behind them, have no row.
+    `feature_names` are the names of the features, or of their groups; confounds, which come behind
+    them, have no row.
     """
     order = selection.order()
     order = order[order < len(feature_names)]
     columns: dict[str, Any] = {
-        "feature": np.array(feature_names),
+        selection.noun: np.array(feature_names),
         "index": np.arange(len(feature_names)),
         **coordinates,
         "selection_probability": selection.probability,

@@ -15,11 +15,17 @@ from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets import find_target
 from raysel.data.targets.folds import Units
+from raysel.evaluation.group_ranking import fixed_groups
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.split import set_parameters
 from raysel.numerics.rankings import bounded_top, descending_order, threshold_on_grid
 from raysel.results.maps import stability_maps, write_maps
-from raysel.results.stability import FOLDER, StabilitySelectionResult, write_stability_selection
+from raysel.results.stability import (
+    FOLDER,
+    GROUPS,
+    StabilitySelectionResult,
+    write_stability_selection,
+)
 from raysel.run.options import RunOptions
 from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_study, run_pieces
 from raysel.study.definition import Study
@@ -101,7 +107,9 @@ def stability_selection(
     there, and a call with more subsamples computes only those that are missing. The result is
     written to ``selection.parquet``, ``selection.csv`` and ``result.json`` beside it, and the
     study's ranking table gets the column ``selection_probability``. Volumes get NIfTI maps of the
-    probabilities and of the set there. A study that another version of
+    probabilities and of the set there. Of a study with ``dataset.feature_groups`` a group counts as
+    selected by a half that selects one of its members; the folder ``stability/groups`` has the
+    files, `StudyResult.group_selection` the result. A study that another version of
     raysel or of a library ran is taken as well, which a remark says.
 
     Parameters
@@ -186,6 +194,11 @@ def stability_selection(
         places = result.layout.coordinates().items()
         coordinates = {axis: values[: result.recorded.n_candidates] for axis, values in places}
         write_stability_selection(selection, folder, names, coordinates)
+        if finished.study.feature_groups:
+            group_names, numbers = result.recorded.numbered_groups
+            of_groups = count_groups(pieces, selection, numbers).at(threshold)
+            (folder / GROUPS).mkdir(exist_ok=True)
+            write_stability_selection(of_groups, folder / GROUPS, group_names, {})
         write_maps(stability_maps(selection), result.layout, folder)
         finished.export()
     return selection
@@ -279,6 +292,27 @@ def count_selections(
         identity=identity,
         mixed=pieces.mixed,
     )
+
+
+def count_groups(
+    pieces: Pieces, selection: StabilitySelectionResult, numbers: IntArray
+) -> StabilitySelectionResult:
+    """Count how often a member of each group of features is selected.
+
+    `numbers` has the group of each feature, -1 of one that is in none.
+    """
+    values = {}
+    for number, half in pieces.values.items():
+        chosen = np.unique(numbers[half["best"][: selection.top]])
+        values[number] = {**half, "best": chosen[chosen >= 0].tolist()}
+    counted = count_selections(
+        replace(pieces, values=values),
+        selection.top,
+        subsamples=selection.n_halves,
+        constant=fixed_groups(numbers, selection.constant),
+        identity=selection.identity,
+    )
+    return replace(counted, unit=selection.unit, of_groups=True)
 
 
 def _masks(selections: Sequence[Sequence[int]], n_features: int) -> BoolArray:

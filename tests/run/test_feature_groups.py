@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 from small_studies import raw_config, run_offline, shown
 
 import raysel
+from raysel.cli.main import main as run_command
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, RayselError, StudyError
 from raysel.results.export import export_result
@@ -112,3 +113,32 @@ def test_nested_search_ranks_groups() -> None:
     search = raysel.NestedSearch(model, outer=3, feature_groups=modules).fit(X, y)
     groups = search.study_.group_ranking(top=2)
     assert {groups.names[i] for i in groups.order[:2]} == {"m0", "m1"}
+
+
+def test_stability_selection_counts_the_halves_that_select_a_member(
+    study: StudyResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside the best features of each half, as the journal holds them."""
+    assert study.group_selection is None
+    command = ["stability", str(study.path), "--subsamples", "12", "--threshold", "0.9"]
+    assert run_command([*command, "--executor", "serial"]) == 0
+    again = raysel.open_study(study.path)
+    features, groups = again.stability_selection, again.group_selection
+    journal = study.path / "stability" / "journal.jsonl"
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    best = {line["number"]: line["value"]["best"] for line in lines if line["kind"] == "piece"}
+    # The correlated groups are the modules, named by their first members.
+    selected = [{feature // SIZE for feature in best[half][: features.top]} for half in range(12)]
+    counts = [sum(module in half for half in selected) for module in range(N_MODULES)]
+    pairs = list(zip(selected[::2], selected[1::2], strict=True))
+    both = [sum(module in one & other for one, other in pairs) for module in range(N_MODULES)]
+    assert groups.counts.tolist() == counts
+    assert groups.pair_counts.tolist() == both
+    assert groups.n_selected.tolist() == [len(half) for half in selected]
+    assert groups.selected.tolist() == [count >= 0.9 * 12 - 1e-9 for count in counts]
+    assert groups.selected[:2].all()
+    assert groups.p == N_MODULES
+    assert (groups.probability.repeat(SIZE) >= features.probability).all()
+    assert groups.short_sentence() in " ".join(capsys.readouterr().out.split())
+    table = pd.read_csv(study.path / "stability" / "groups" / "selection.csv")
+    assert table["selection_probability"].tolist() == sorted(groups.probability, reverse=True)

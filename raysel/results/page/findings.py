@@ -173,6 +173,8 @@ def claims(result: StudyResult) -> Section:
         blocks.append(contents.Folded("Tests beside all others", shown))
     if (halves := result.stability_selection) is not None:
         sentences = [halves.sentence(), *map(joined_lines, halves.remarks())]
+        if result.group_selection is not None:
+            sentences.append(result.group_selection.short_sentence())
         blocks.append(contents.Folded("Stability selection", [Text(sentences)]))
     for what, command in texts.open_checks(result.facts, shlex.quote(contents.named(result.path))):
         where = contents.where_to_run(command)
