@@ -47,7 +47,10 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     """Select the features that an estimator ranks among its best on most halves of the samples.
 
     The samples are split at random into pairs of disjoint halves, stratified and with whole groups.
-    A step of a Pipeline is given no groups: its halves then divide them, and the bound is too low.
+    As a step of a Pipeline it takes groups by ``fit(X, y, stabilityselection__groups=groups)``.
+    `NestedSearch` and `GridSearchCV` give a step none: its halves then divide groups, and the bound
+    is too low.
+
     The estimator is fitted to each half, which selects its ``top`` best features with a score. The
     share of the halves that select a feature is its selection probability. Halves and bounds are
     those of `raysel.stability_selection`: a finished study gives the same numbers for the same

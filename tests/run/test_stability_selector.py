@@ -111,6 +111,47 @@ def test_a_finished_study_gives_the_same_numbers(tmp_path, solver, estimator):
     assert (found.threshold, found.bound) == (told.threshold, told.bound)
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_step_of_a_pipeline_has_the_numbers_of_a_finished_study(tmp_path, grouped):
+    X, y = labelled_samples()
+    groups = np.repeat(np.arange(40), 2)
+    y = y[groups]  # one class a group
+    X[:, 0] += 2 * y
+    own = {"groups": groups} if grouped else {}
+    np.savez(tmp_path / "samples.npz", X=X, y=y, **own)
+    config = raw_config(
+        tmp_path / "samples.npz",
+        solver={"name": "fisher_score", "params": {}, "space": {}},
+        dataset__scaling="none",
+        evaluation__n_features=[3],
+        **{"cv__groups": "groups"} if grouped else {},
+    )
+    path = run_offline(config, tmp_path / "study").path
+    told = stability_selection(path, subsamples=20, top=3, progress=False)
+    selector = StabilitySelection(solver_class("fisher_score")(), n_halves=20, top=3)
+    selector.set_params(random_state=config["seed"])
+    pipeline = make_pipeline(selector, LogisticRegression())
+    given = {f"stabilityselection__{name}": each for name, each in own.items()}
+    found = pipeline.fit(X, y, **given)[0].selection_
+    for name in ("counts", "pair_counts", "n_selected"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(told, name))
+    assert (found.bound, found.unit) == (told.bound, told.unit)
+    assert found.unit == ("groups" if grouped else "samples")
+
+
+def test_a_step_of_a_searched_pipeline_has_the_numbers_of_its_samples():
+    X, y = labelled_samples(shift=2.0)
+    selector = StabilitySelection(solver_class("fisher_score")(), n_halves=20, top=3)
+    search = NestedSearch(make_pipeline(selector, LogisticRegression()), outer=2, inner=2)
+    search.fit(X, y)
+    for model, rows in zip(
+        search.fold_results_["estimator"], search.fold_results_["train"], strict=True
+    ):
+        step = model[0]
+        alone = clone(selector).set_params(random_state=step.random_state).fit(X[rows], y[rows])
+        np.testing.assert_array_equal(step.scores_, alone.scores_)
+
+
 def test_each_half_chooses_its_parameters_by_its_own_samples():
     X, y = labelled_samples()
     grid = {"C": [0.05, 0.1, 1.0]}
