@@ -17,7 +17,8 @@ from raysel.core.files import make_instance, read_json
 from raysel.core.printing import by_number, short
 from raysel.data.layouts import Layout
 from raysel.evaluation.ranking_files import write_manifest, write_table
-from raysel.numerics.regions import connected_sets, grid_neighbours
+from raysel.numerics.parcels import grid_neighbours
+from raysel.numerics.regions import connected_sets
 from raysel.results.feature_claims import RATES, RESULT, TABLE, ErrorRate, Method
 from raysel.results.tables import TextTable, read_numbers
 

@@ -11,12 +11,8 @@ from scipy.sparse import csr_array
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.data.layouts import Layout
 from raysel.evaluation.plan import derived_seed
-from raysel.numerics.regions import (
-    form_regions,
-    grid_neighbours,
-    join_p_values,
-    region_p_values,
-)
+from raysel.numerics.parcels import form_regions, grid_neighbours
+from raysel.numerics.regions import join_p_values, region_p_values
 from raysel.results.feature_claims import FOLDER, RATES, ErrorRate
 from raysel.results.region_claims import RegionClaims
 from raysel.run.claim_samples import Samples

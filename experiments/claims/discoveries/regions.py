@@ -25,13 +25,8 @@ from raysel.numerics.conditional_tests import (
     adjust_for_fwer,
     independent_columns,
 )
-from raysel.numerics.regions import (
-    connected_sets,
-    form_regions,
-    grid_neighbours,
-    join_p_values,
-    region_p_values,
-)
+from raysel.numerics.parcels import form_regions, grid_neighbours
+from raysel.numerics.regions import connected_sets, join_p_values, region_p_values
 from raysel.run.region_claims import N_CLUSTERINGS, SHARE, default_n_regions, region_extents
 
 FOLDER = Path(__file__).parent
