@@ -259,6 +259,8 @@ _PARTS = (
     "raysel.evaluation.selectors.RankedClassifier",
     "raysel.evaluation.selectors.RankedSelector",
     "raysel.data.preparation.combat.SiteHarmoniser",
+    "raysel.data.preparation.joining.ClusterMeans",
+    "raysel.data.preparation.joining.ParcelMeans",
     "raysel.data.preparation.preparation.Preparation",
     "raysel.data.preparation.tasks.TaskPreparation",
     "raysel.data.preparation.steps.JointScaler",

@@ -23,6 +23,10 @@ def _share(value: Any) -> bool:
     return isinstance(value, float) and 0 < value < 1
 
 
+def _correlation(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
+
+
 def _quantiles(value: Any) -> bool:
     if not isinstance(value, list | tuple) or len(value) != 2:
         return False
@@ -96,7 +100,24 @@ SHORT_NAMES: Mapping[str, ShortName] = {
             )
         }
     ),
+    "parcels": ShortName({"number": Parameter(None, _count, "a whole number from 1 on")}),
+    "clusters": ShortName(
+        {
+            "correlation": Parameter(
+                0.7,
+                _correlation,
+                "the absolute correlation, above 0 and at most 1, that any two columns of a"
+                " cluster reach",
+            )
+        }
+    ),
 }
+#: Steps whose first parameter has no default, and what they need.
+_NEEDED = {
+    "harmonise": "the column that names the site, e.g. {harmonise: scanner}",
+    "parcels": "their number, e.g. {parcels: 200}",
+}
+_JOINING = ("parcels", "clusters")
 
 
 def step_from_yaml(raw: Any) -> dict[str, Any]:
@@ -125,6 +146,11 @@ def step_name(step: Mapping[str, Any]) -> str:
     return next(key for key in step if key != "columns")
 
 
+def joins_columns(steps: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether one of some steps joins columns."""
+    return any(step_name(step) in _JOINING for step in steps)
+
+
 def dotted_steps(steps: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the dotted names among steps."""
     return [name for step in steps if "." in (name := step_name(step))]
@@ -144,8 +170,8 @@ def _parameters(name: str, raw: Any) -> dict[str, Any]:
         return dict(raw)
     known = SHORT_NAMES[name].parameters
     if not isinstance(raw, Mapping):
-        first = next(iter(known), None)
-        raw = {} if raw in (None, True) else {first or "": raw}
+        first = next(iter(known), "")
+        raw = {} if raw is None or raw is True else {first: raw}
     parameters = {}
     for key, value in raw.items():
         if key not in known:
@@ -157,10 +183,8 @@ def _parameters(name: str, raw: Any) -> dict[str, Any]:
             raise ValueError(f"{key} of {name} is {value!r}: give {known[key].takes}")
         if value != known[key].default and tuple(_as_list(value)) != known[key].default:
             parameters[key] = value
-    if name == "harmonise" and "site" not in parameters:
-        raise ValueError(
-            "harmonise needs the column that names the site, e.g. {harmonise: scanner}"
-        )
+    if name in _NEEDED and next(iter(known)) not in parameters:
+        raise ValueError(f"{name} needs {_NEEDED[name]}")
     if "n_neighbors" in parameters and parameters.get("strategy") != "knn":
         raise ValueError("n_neighbors of impute is for strategy knn; leave it out")
     return parameters

@@ -127,7 +127,11 @@ class _SamplesConfig(_Section):
     and scale of the columns at each site towards those at all, by empirical Bayes estimates (ComBat
     without covariates): a part of a shift that few columns have stays, while `residualise` on the
     site leaves none. By either a part of the difference between the classes goes too where sites
-    differ in their classes. Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}.
+    differ in their classes. `{parcels: 200}` joins the cells of images, volumes or signals to so
+    many connected parcels that vary alike (Ward's method), each the mean of its cells; `{clusters:
+    0.7}` joins columns that all correlate with each other by 0.7, in either direction, to the mean
+    of their z-scores. Joined features have one score and rank one after the other; numbers of
+    features count them singly. Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}.
     `columns` beside the name chooses by names or patterns, numbers, categories, or {modality:
     NAME}; by default those of the kind that the step is for."""
     confounds: tuple[str, ...] = ()

@@ -89,7 +89,12 @@ class FeaturePipeline(TransformerMixin, Pipeline):
             raise ConfigError(
                 "this pipeline classifies by the method itself, which cannot be left out."
             )
-        selector = RankedSelector(None, self.selector.n_features_to_select, self.selector.origin)
+        selector = RankedSelector(
+            None,
+            self.selector.n_features_to_select,
+            self.selector.origin,
+            self.selector.joined_to,
+        )
         selector.scores_ = self.selector.scores_
         selector.n_features_in_ = self.selector.n_features_in_
         steps = [(name, selector if step is self.selector else step) for name, step in self.steps]
@@ -142,8 +147,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         else:  # the selector has to know the columns of each feature
             prepared = self.preparation.fit_transform(samples, y)
             if self.selector is not None:
-                outputs = self.preparation.outputs
-                self.selector.origin = None if outputs is None else outputs.origin
+                self.selector.arrange(self.preparation.outputs)
             Pipeline(self.steps[1:]).fit(prepared, y, **params)
         names = column_names(X)
         # scikit-learn ignores other names.

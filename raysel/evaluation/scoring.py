@@ -279,10 +279,16 @@ class RankingScorer:
 
     def _neighbour_outputs(self, order: IntArray, sizes: Sequence[int]) -> LabelArray:
         """Return what the metric takes of the nearest neighbours, for each number of features."""
+        outputs = self._split.outputs
+        if outputs is None:
+            return self._path_outputs(order, sizes)
+        # More of the features that share a column are no more columns.
+        of_columns, place = np.unique(outputs.sizes(order, sizes), return_inverse=True)
+        return self._path_outputs(outputs.columns(order), of_columns.tolist())[place]
+
+    def _path_outputs(self, order: IntArray, sizes: Sequence[int]) -> LabelArray:
+        """Return what the metric takes, for increasing numbers of the best columns."""
         split, response = self._split, self._measure.response
-        if split.outputs is not None:
-            sizes = split.outputs.sizes(order, sizes)
-            order = split.outputs.columns(order)
         arguments = split.X_train, split.y_train, split.X_test, order, sizes
         if response == "predict":
             return knn_path(*arguments, self._evaluation.n_neighbors)

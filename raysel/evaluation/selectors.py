@@ -23,7 +23,7 @@ from raysel.core.arrays import (
     validate_params,
 )
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.preparation.outputs import Outputs, sum_own_statistics
+from raysel.data.preparation.outputs import Outputs, select_columns, sum_own_statistics
 from raysel.data.task_blocks import TaskBlocks, as_samples, constant_features
 from raysel.numerics.rankings import ranks
 
@@ -90,6 +90,7 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
 
     n_features_to_select: int | None
     origin: IntArray | None = None
+    joined_to: IntArray | None = None
 
     scores_: FloatArray
     n_features_in_: int
@@ -100,6 +101,12 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
         """Rank of each feature, 1 for the largest score; of equal ones the lower index first."""
         return ranks(self.scores_)
 
+    def arrange(self, outputs: Outputs | None) -> None:
+        """Set which columns are of which feature; None: each is one."""
+        self.origin = self.joined_to = None
+        if outputs is not None:
+            self.origin, self.joined_to = outputs.origin, outputs.joined_to
+
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         mask: BoolArray = self.scores_ > 0
@@ -107,7 +114,7 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
             mask &= self.ranking_ <= self.n_features_to_select
         if self.origin is None:
             return mask
-        return mask[self.origin]
+        return select_columns(mask, self.origin, self.joined_to)
 
     def transform(self, X: ArrayLike | TaskBlocks) -> Any:
         """Select the columns of the best features, in the order of the data.
@@ -188,10 +195,12 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
         estimator: Any,
         n_features_to_select: int | None = None,
         origin: IntArray | None = None,
+        joined_to: IntArray | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_features_to_select = n_features_to_select
         self.origin = origin
+        self.joined_to = joined_to
 
     @classmethod
     def of(
@@ -205,9 +214,8 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
 
         `scores` are its `usable_scores`, (n_features,).
         """
-        selector = cls(
-            clone(fitted), n_features_to_select, None if outputs is None else outputs.origin
-        )
+        selector = cls(clone(fitted), n_features_to_select)
+        selector.arrange(outputs)
         selector._keep(fitted, scores)
         return selector
 
@@ -242,8 +250,10 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
         outputs = None
         if self.origin is not None:
             n_features = int(self.origin.max()) + 1
+            if self.joined_to is not None:
+                n_features = len(self.joined_to)
             own = sum_own_statistics(values, np.asarray(y), self.origin, n_features)
-            outputs = Outputs(self.origin, n_features, own)
+            outputs = Outputs(self.origin, n_features, own, self.joined_to)
         scale = score_scale(fitted)
         constant = constant_features(values)
         self._keep(fitted, usable_scores(fitted.scores_, constant, outputs, scale=scale))

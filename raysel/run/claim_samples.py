@@ -98,9 +98,15 @@ def finite_columns(split: Split, name: str) -> FloatArray:
 
 
 def origin_of(split: Split) -> IntArray:
-    """Return the feature of each prepared column."""
+    """Return the feature of each prepared column; an error if features are joined."""
     if split.outputs is None:
         return np.arange(split.X_train.shape[1])
+    if split.outputs.joined_to is not None:
+        raise StudyError(
+            "claims are of single features, groups or regions given all others, and dataset.prepare"
+            " joins features in other ways on other samples; claim those of a study without parcels"
+            " and clusters."
+        )
     return split.outputs.origin
 
 

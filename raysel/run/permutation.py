@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from raysel.base.registry import solver_capabilities
+from raysel.config.preparation import joins_columns
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.errors import ConfigError, StudyError
 from raysel.evaluation.nested_search import select_winner
@@ -420,7 +421,7 @@ def _evaluated(
         features=features,
         feature_names=tuple(result.feature_names[: result.recorded.n_candidates]),
         shares=by_share and bool(features),
-        univariate=solver.univariate,
+        univariate=solver.univariate and not joins_columns(finished.study.config.dataset.prepare),
         places=places,
         errors={number: error for number, error in pieces.errors.items() if number},
         mixed=pieces.mixed,

@@ -379,12 +379,23 @@ def check_parameters(
     for name, solver in solvers:
         try:
             if preparation is not None:
+                _check_joined(config, solver, preparation)
                 set_parameters(solver, preparation.parameters)
             solver.check(n_columns)
         except ConfigError as error:
             raise ConfigError(
                 f"configuration {name}: {error}{_advise_on_plain_columns(config, dataset, solver)}"
             ) from error
+
+
+def _check_joined(config: StudyConfig, solver: Estimator, preparation: Preparation) -> None:
+    """Refuse a method of arrays where steps join cells."""
+    if preparation.joined_to_ is not None and "shape" in solver.layout_parameters:
+        raise ConfigError(
+            f"{config.solver.class_name} takes samples that are arrays, and dataset.prepare joins"
+            " their cells; take a method of columns, e.g. linear_svm, or leave parcels"
+            " and clusters out."
+        )
 
 
 def _advise_on_plain_columns(config: StudyConfig, dataset: Dataset, solver: Estimator) -> str:

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cluster import FeatureAgglomeration
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.image import grid_to_graph
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -119,6 +122,24 @@ def residuals(X: np.ndarray) -> Any:
     return lambda Z: Z[:, :-1] - np.column_stack([np.ones(len(Z)), Z[:, -1]]) @ coefficients
 
 
+def clustered(X: np.ndarray) -> Any:
+    """Two columns that correlate by 0.15 are one, the mean of both z-scores; a third would have to
+    correlate with both.
+    """
+    mean, scale, r = X.mean(axis=0), X.std(axis=0), np.corrcoef(X.T)
+    apart = (1 - np.abs(r))[np.triu_indices(len(r), 1)]
+    labels = fcluster(linkage(apart, "complete"), 0.85, "distance")
+    clusters = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+
+    def apply(W: np.ndarray) -> np.ndarray:
+        Z = (W - mean) / scale
+        return np.column_stack(
+            [np.mean([np.sign(r[own[0], i]) * Z[:, i] for i in own], axis=0) for own in clusters]
+        )
+
+    return apply
+
+
 def combat(X: np.ndarray) -> Any:
     """Equations 3.1 and 3.2 of Johnson, Li and Rabinovic, a column and a site at a time; the
     last one is the site.
@@ -213,6 +234,18 @@ CASES: dict[str, tuple[list[Any], list[int], list[str], Any]] = {
         [*NUMBERS[:5], SITE],
         [],
         numbers_then(Literal(combat)),
+    ),
+    "parcels": (
+        ["impute", {"parcels": 3}],
+        NUMBERS[:5],
+        [],
+        numbers_then(FeatureAgglomeration(3, connectivity=grid_to_graph(5, 1))),
+    ),
+    "clusters": (
+        ["impute", {"clusters": 0.15}],
+        NUMBERS[:5],
+        [],
+        numbers_then(Literal(clustered)),
     ),
     "power": (
         ["impute", {"sklearn.preprocessing.PowerTransformer": {}}],

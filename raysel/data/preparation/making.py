@@ -10,13 +10,14 @@ import numpy as np
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
-from raysel.config.preparation import SHORT_NAMES, step_name
+from raysel.config.preparation import SHORT_NAMES, joins_columns, step_name
 from raysel.core.arrays import IntArray
 from raysel.core.errors import ConfigError, suggestion
 from raysel.core.plugins import import_dotted
 from raysel.data.formats.files import matching
 from raysel.data.layouts import Layout
 from raysel.data.preparation.combat import SiteHarmoniser
+from raysel.data.preparation.joining import ClusterMeans, ParcelMeans
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.preparation.steps import (
     JointScaler,
@@ -58,6 +59,9 @@ def make_preparation(
                 made.append((name, Residualiser(), features, chooser.confounds))
             elif name == "harmonise":
                 made.append((name, SiteHarmoniser(), features, chooser.named([step[name]["site"]])))
+            elif name == "parcels":
+                transformer = _parcels(step[name]["number"], features, layout)
+                made.append((name, transformer, features, np.empty(0, dtype=np.int64)))
             else:
                 made.append(
                     (name, _transformer(name, step[name]), features, np.empty(0, dtype=np.int64))
@@ -68,13 +72,14 @@ def make_preparation(
             ) from error
     chooser.check_encoded()
     texts = {name: list(values) for name, values in categories.items()}
+    is_array = layout.has_images or len(layout.grid) > 1
     return Preparation(
         steps=made,
         feature_names=np.array(feature_names, dtype=np.str_),
         categories=texts or None,
         no_features=chooser.no_features,
         modalities=layout.parameters().get("modalities"),
-        keeps_shape=layout.has_images or len(layout.grid) > 1,
+        keeps_shape=is_array and not joins_columns(steps),
     )
 
 
@@ -124,6 +129,9 @@ class _Chooser:
             features = np.setdiff1d(of_kind[columns], self._sites)
         else:
             features = self.named(columns)
+        if joins_columns([step]):
+            features = np.setdiff1d(features, self.no_features)
+            self._check_modalities(name, features)
         still_text = np.setdiff1d(features[self.is_text[features]], self.encoded)
         if name in SHORT_NAMES and len(still_text) and name not in ("encode", "drop_near_constant"):
             if name != "impute" or step[name].get("strategy") != "most_frequent":
@@ -154,6 +162,19 @@ class _Chooser:
             np.concatenate([np.arange(slices[name].start, slices[name].stop) for name in names])
         )
 
+    def _check_modalities(self, name: str, features: IntArray) -> None:
+        """Check that columns to join are of one modality."""
+        parts = [
+            part
+            for part, columns in self._layout.slices().items()
+            if np.isin(np.arange(columns.start, columns.stop), features).any()
+        ]
+        if len(parts) > 1:
+            raise ConfigError(
+                f"it would join columns of the modalities {parts[0]} and {parts[1]}; give each a"
+                f" step of its own, e.g. {{{name}: ..., columns: {{modality: {parts[0]}}}}}."
+            )
+
     def check_encoded(self) -> None:
         """Check that no feature is text at the end."""
         left = np.setdiff1d(
@@ -165,6 +186,18 @@ class _Chooser:
                 f"{_KEY}: column '{name}' holds text; add encode to the steps, or list the column"
                 " in dataset.drop."
             )
+
+
+def _parcels(number: int, features: IntArray, layout: Layout) -> ParcelMeans:
+    """Make the parcels of those cells of the samples that are among some features."""
+    if number > len(features):
+        raise ConfigError(
+            f"there are {len(features)} cells to join; give at most {len(features)} parcels."
+        )
+    columns = np.full(layout.n_features + 1, -1)
+    columns[features] = np.arange(len(features))
+    # The last entry is that of cells outside of a mask, whose number is -1.
+    return ParcelMeans(number, columns[layout.arranged(np.arange(layout.n_features), outside=-1)])
 
 
 def _one_hot(values: Mapping[str, Any]) -> OneHotEncoder:
@@ -190,6 +223,7 @@ def _transformer(name: str, parameters: Mapping[str, Any]) -> Any:
         "standardise": JointScaler,
         "clip": lambda: QuantileClipper(tuple(values["quantiles"])),
         "drop_near_constant": lambda: NearConstantFilter(values["share"]),
+        "clusters": lambda: ClusterMeans(values["correlation"]),
     }
     return make[name]()
 

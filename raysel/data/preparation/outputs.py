@@ -12,6 +12,7 @@ import numpy as np
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError
+from raysel.data.preparation.joining import ColumnJoiner
 from raysel.data.targets import find_target
 from raysel.data.task_blocks import Samples, iter_parts
 from raysel.numerics.column_scores import OwnStatistics, joint_scores, own_statistics
@@ -21,14 +22,21 @@ _TOKEN = re.compile(r"<(\d+)>")
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """Columns of prepared samples, each of which comes from one feature of the data."""
+    """Columns of prepared samples, and the features of the data that they come from.
 
-    #: Feature of each column; shape (n_columns,), in increasing order.
+    A feature has one column or several, or shares one column with the features that it is joined
+    with. Joined features have the same score and rank one after the other.
+    """
+
+    #: Feature of each column, the first of joined ones; shape (n_columns,), in increasing order.
     origin: IntArray
     #: Number of features of the data.
     n_features: int
     #: How well each feature tells the labels by itself; None without labels.
     statistics: OwnStatistics | None = None
+    #: First of the features that each feature is joined with, itself if it is alone; shape
+    #: (n_features,). None: no features are joined.
+    joined_to: IntArray | None = None
 
     @cached_property
     def is_identity(self) -> bool:
@@ -44,12 +52,18 @@ class Outputs:
 
         `scores` is (n_columns,); returns (n_features,), 0 of a feature without columns.
         """
-        return joint_scores(
+        joint = joint_scores(
             scores, self.origin, self.n_features, statistics=self.statistics, scale=scale
         )
+        if self.joined_to is None:
+            return joint
+        return joint[self.joined_to]
 
     def columns(self, features: IntArray) -> IntArray:
-        """Columns of some features, in the order of the features."""
+        """Columns of some features, in the order of the features; a shared one once."""
+        if self.joined_to is not None:
+            first = self.joined_to[features]
+            features = first[_occurs_first(first)]
         starts = np.concatenate([[0], np.cumsum(self._counts)])
         return np.concatenate(
             [np.arange(starts[f], starts[f + 1]) for f in features.tolist()]
@@ -58,12 +72,28 @@ class Outputs:
 
     def sizes(self, features: IntArray, n_features: Sequence[int]) -> list[int]:
         """Numbers of columns of the first of some features, for each number of features."""
-        totals = np.concatenate([[0], np.cumsum(self._counts[features])])
+        counts = self._counts[features]
+        if self.joined_to is not None:
+            first = self.joined_to[features]
+            counts = self._counts[first] * _occurs_first(first)
+        totals = np.concatenate([[0], np.cumsum(counts)])
         return [int(totals[n]) for n in n_features]
 
-    def mask(self, features: BoolArray) -> BoolArray:
-        """Mask of the columns of the features in a mask."""
-        return features[self.origin]
+
+def _occurs_first(values: IntArray) -> BoolArray:
+    """Return whether each value is equal to none before it."""
+    is_first = np.zeros(len(values), dtype=bool)
+    is_first[np.unique(values, return_index=True)[1]] = True
+    return is_first
+
+
+def select_columns(features: BoolArray, origin: IntArray, joined_to: IntArray | None) -> BoolArray:
+    """Return the mask of the columns of the features in a mask, as `Outputs` has them."""
+    if joined_to is not None:
+        members = np.flatnonzero(features)
+        features = np.zeros_like(features)
+        features[joined_to[members]] = True
+    return features[origin]
 
 
 def sum_own_statistics(
@@ -81,9 +111,11 @@ def sum_own_statistics(
 def sources(transformer: Any, n_in: int, n_out: int) -> IntArray:
     """Return the input column of each output of a fitted transformer, as its names tell.
 
-    Refused are transformers of which an output comes from several columns, or does not tell from
-    which.
+    It is the first one of a step that joins columns. Refused are other transformers of which an
+    output comes from several columns, or does not tell from which.
     """
+    if isinstance(transformer, ColumnJoiner):
+        return transformer.first_columns
     name = type(transformer).__name__
     try:
         names = transformer.get_feature_names_out(

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.printing import by_number
+from raysel.data.preparation.joining import ColumnJoiner
 from raysel.data.preparation.outputs import Outputs, sources, sum_own_statistics
 from raysel.data.task_blocks import Samples
 from raysel.numerics.column_scores import OwnStatistics
@@ -31,6 +32,8 @@ class _Columns(NamedTuple):
 
     values: FloatArray
     origin: IntArray
+    #: First of the features that each feature is joined with, itself if it is alone.
+    joined_to: IntArray
 
 
 class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -42,6 +45,8 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
 
     #: Feature that each prepared column comes from; shape (n_columns,).
     origin_: IntArray
+    #: First of the features that each is joined with; shape (n_features,). None: none are joined.
+    joined_to_: IntArray | None = None
     n_features_in_: int
     #: `OwnStatistics`; shape (2, n_features). None without labels, and in models of earlier
     #: versions.
@@ -72,7 +77,7 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         """Columns that the fitted preparation makes; None where each feature is one column."""
         check_is_fitted(self)
         own = None if self.statistics_ is None else OwnStatistics(*self.statistics_)
-        outputs = Outputs(self.origin_, self.n_features_in_, own)
+        outputs = Outputs(self.origin_, self.n_features_in_, own, self.joined_to_)
         if outputs.is_identity:
             return None
         return outputs
@@ -86,12 +91,13 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         outputs = self.outputs
         if outputs is None:
             return {}
+        numbers = np.unique(outputs.origin, return_inverse=True)[1]
         if self.modalities is None:
-            return {"estimator__origin": outputs.origin}
+            return {"estimator__origin": numbers}
         owner = np.repeat(np.arange(len(self.modalities)), list(self.modalities.values()))
         counts = np.bincount(owner[outputs.origin], minlength=len(self.modalities)).tolist()
         modalities = dict(zip(self.modalities, counts, strict=True))
-        return {"estimator__origin": outputs.origin, "modalities": modalities}
+        return {"estimator__origin": numbers, "modalities": modalities}
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Fit the steps to training samples, (n_samples, n_features)."""
@@ -142,8 +148,14 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         return np.stack(columns, axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> LabelArray:
-        """Name each prepared column as its feature, with a number where there are several."""
+        """Name each prepared column as its feature, with a number where there are several.
+
+        A column of joined features has the name of the first, and how many more there are.
+        """
         check_is_fitted(self)
+        n_joined = np.ones(self.n_features_in_, dtype=np.int64)
+        if self.joined_to_ is not None:
+            n_joined = np.bincount(self.joined_to_, minlength=self.n_features_in_)
         counts = np.bincount(self.origin_, minlength=self.n_features_in_)
         starts = np.concatenate([[0], np.cumsum(counts)])
         names = []
@@ -151,6 +163,8 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             name = self.feature_names[feature]
             if counts[feature] > 1:
                 name = f"{name}[{place - starts[feature]}]"
+            if n_joined[feature] > 1:
+                name = f"{name} +{n_joined[feature] - 1}"
             names.append(name)
         return np.array(names, dtype=object)
 
@@ -174,7 +188,8 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
 
     def _run(self, values: FloatArray, y: Any = None) -> FloatArray:
         """Apply the steps, which are fitted first unless all are."""
-        columns = _Columns(values, np.arange(values.shape[1]))
+        n_features = values.shape[1]
+        columns = _Columns(values, np.arange(n_features), np.arange(n_features))
         fitting = len(self.transformers_) < len(self.steps)
         for number, (name, transformer, features, beside) in enumerate(self.steps):
             try:
@@ -199,9 +214,12 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
                 raise DataError(f"dataset.prepare: step {number + 1}, {name}: {told}.") from error
         kept = ~np.isin(columns.origin, self.no_features)
         if not kept.all():
-            columns = _Columns(columns.values[:, kept], columns.origin[kept])
+            columns = columns._replace(values=columns.values[:, kept], origin=columns.origin[kept])
         if fitting or not self.steps:
             self.origin_ = columns.origin
+            self.joined_to_ = None
+            if (columns.joined_to != np.arange(n_features)).any():
+                self.joined_to_ = columns.joined_to
             cells = np.setdiff1d(np.arange(self.n_features_in_), self.no_features)
             if self.keeps_shape and not np.array_equal(self.origin_, cells):
                 raise ConfigError(
@@ -223,7 +241,7 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         *,
         fitting: bool,
     ) -> _Columns:
-        places = np.flatnonzero(np.isin(columns.origin, features))
+        places = np.flatnonzero(np.isin(columns.origin, columns.joined_to[features]))
         read = np.flatnonzero(np.isin(columns.origin, beside))
         if not len(places):
             if fitting:
@@ -251,13 +269,34 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             self.transformers_.append(fitted)
             self.sources_.append(sources(fitted, taken.shape[1], made.shape[1]))
         source = self.sources_[number]
-        origin = columns.origin[places][source]
+        origin, joined_to = columns.origin[places][source], columns.joined_to
+        if isinstance(fitted, ColumnJoiner):
+            joined_to = self._join(fitted, columns.origin[places], joined_to)
         if everything and len(source) == len(places) and (np.diff(source) > 0).all():
-            return _Columns(made, origin)
+            return _Columns(made, origin, joined_to)
         others = np.setdiff1d(np.arange(len(columns.origin)), places)
         origin = np.concatenate([columns.origin[others], origin])
         order = np.argsort(origin, kind="stable")
-        return _Columns(np.hstack([columns.values[:, others], made])[:, order], origin[order])
+        values = np.hstack([columns.values[:, others], made])[:, order]
+        return _Columns(values, origin[order], joined_to)
+
+    def _join(self, joiner: ColumnJoiner, origin: IntArray, joined_to: IntArray) -> IntArray:
+        """Return to which feature each is joined after a step that has joined columns.
+
+        `origin` is the feature of each column that the step has taken.
+        """
+        features, counts = np.unique(origin, return_counts=True)
+        if counts.max() > 1:
+            several = counts.argmax()
+            name = self.feature_names[features[several]]
+            raise ConfigError(
+                f"it takes one column of each feature, and '{name}' has {counts[several]}. Put it"
+                " before the step that adds columns, or leave that out."
+            )
+        is_joined = joiner.labels_ >= 0
+        first = np.arange(len(joined_to))
+        first[origin[is_joined]] = origin[joiner.first_columns][joiner.labels_[is_joined]]
+        return first[joined_to]
 
     def _check_finite(self, columns: _Columns) -> None:
         lacking = ~np.isfinite(columns.values).all(axis=0)

@@ -42,19 +42,25 @@ class TaskPreparation(Preparation):
         self.fitted_ = [
             preparation and clone(preparation) for preparation in self.preparations.values()
         ]
-        blocks, origin, start = [], [], 0
+        blocks, origin, joined_to, start = [], [], [], 0
         pairs = zip(self.fitted_, list_blocks(samples), strict=True)
         for number, (fitted, block) in enumerate(pairs):
-            columns = np.arange(block.shape[1])
+            columns = first = np.arange(block.shape[1])
             if fitted is None:
                 blocks.append(block)
             else:
                 own = None if y is None else np.asarray(y)[samples.tasks == number]
                 blocks.append(fitted.fit_transform(block, own))
                 columns = fitted.origin_
+                if fitted.joined_to_ is not None:
+                    first = fitted.joined_to_
             origin.append(start + columns)
+            joined_to.append(start + first)
             start += block.shape[1]
         self.origin_: IntArray = np.concatenate(origin)
+        self.joined_to_ = None
+        if (np.concatenate(joined_to) != np.arange(start)).any():
+            self.joined_to_ = np.concatenate(joined_to)
         self.widths_ = [block.shape[1] for block in blocks]
         self._keep_statistics(TaskBlocks(tuple(blocks), samples.tasks), y)
         return self._as_given(X, blocks, samples.tasks)
