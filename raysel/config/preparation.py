@@ -112,11 +112,8 @@ SHORT_NAMES: Mapping[str, ShortName] = {
         }
     ),
 }
-#: Steps whose first parameter has no default, and what they need.
-_NEEDED = {
-    "harmonise": "the column that names the site, e.g. {harmonise: scanner}",
-    "parcels": "their number, e.g. {parcels: 200}",
-}
+#: Steps whose number may be searched as a parameter of the solver.
+_SEARCHED = ("parcels",)
 _JOINING = ("parcels", "clusters")
 
 
@@ -151,6 +148,12 @@ def joins_columns(steps: Iterable[Mapping[str, Any]]) -> bool:
     return any(step_name(step) in _JOINING for step in steps)
 
 
+def searched_steps(steps: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the names of the steps whose number is left to a search."""
+    names = {step_name(step) for step in steps if not step[step_name(step)]}
+    return frozenset(names & set(_SEARCHED))
+
+
 def dotted_steps(steps: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the dotted names among steps."""
     return [name for step in steps if "." in (name := step_name(step))]
@@ -183,8 +186,10 @@ def _parameters(name: str, raw: Any) -> dict[str, Any]:
             raise ValueError(f"{key} of {name} is {value!r}: give {known[key].takes}")
         if value != known[key].default and tuple(_as_list(value)) != known[key].default:
             parameters[key] = value
-    if name in _NEEDED and next(iter(known)) not in parameters:
-        raise ValueError(f"{name} needs {_NEEDED[name]}")
+    if name == "harmonise" and "site" not in parameters:
+        raise ValueError(
+            "harmonise needs the column that names the site, e.g. {harmonise: scanner}"
+        )
     if "n_neighbors" in parameters and parameters.get("strategy") != "knn":
         raise ValueError("n_neighbors of impute is for strategy knn; leave it out")
     return parameters

@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from raysel.config.preparation import step_from_yaml, step_name
+from raysel.config.preparation import searched_steps, step_from_yaml, step_name
 from raysel.config.searches import GRID, LISTED, PATH
 from raysel.config.space import (
     MOST_CONFIGURATIONS,
@@ -128,12 +128,13 @@ class _SamplesConfig(_Section):
     without covariates): a part of a shift that few columns have stays, while `residualise` on the
     site leaves none. By either a part of the difference between the classes goes too where sites
     differ in their classes. `{parcels: 200}` joins the cells of images, volumes or signals to so
-    many connected parcels that vary alike (Ward's method), each the mean of its cells; `{clusters:
-    0.7}` joins columns that all correlate with each other by 0.7, in either direction, to the mean
-    of their z-scores. Joined features have one score and rank one after the other; numbers of
-    features count them singly. Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}.
-    `columns` beside the name chooses by names or patterns, numbers, categories, or {modality:
-    NAME}; by default those of the kind that the step is for."""
+    many connected parcels that vary alike (Ward's method), each the mean of its cells; `parcels`
+    with solver.space: {parcels: [50, 200]} leaves the number to the search. `{clusters: 0.7}` joins
+    columns that all correlate with each other by 0.7, in either direction, to the mean of their
+    z-scores. Joined features have one score and rank one after the other; numbers of features count
+    them singly. Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside
+    the name chooses by names or patterns, numbers, categories, or {modality: NAME}; by default
+    those of the kind that the step is for."""
     confounds: tuple[str, ...] = ()
     """Columns that are no features: the step `residualise` takes their linear effect out of the
     features, and how well they alone tell the label is scored on the same outer folds
@@ -187,6 +188,13 @@ class TaskConfig(_SamplesConfig):
 
     name: Annotated[str, Field(pattern=r"^[^/]+$")]
     """Name of the task, unique among the tasks and without a slash."""
+
+    @model_validator(mode="after")
+    def _steps_have_numbers(self) -> TaskConfig:
+        if names := searched_steps(self.prepare):
+            name = min(names)
+            raise ValueError(f"{name} of a task needs a number, e.g. {{{name}: 200}}")
+        return self
 
     @model_validator(mode="after")
     def _one_origin(self) -> TaskConfig:
@@ -310,7 +318,7 @@ class SolverConfig(_Section):
     space: dict[str, SpaceDomain] = {}
     """Domains of the solver's parameters that are searched, by name: a list of values, {uniform:
     [low, high]}, {loguniform: [low, high]}, {randint: [low, high]} or {logspace: [low, high,
-    n]}."""
+    n]}. The number of `parcels` of `dataset.prepare` can be one of them."""
     importance: Literal["permutation"] | None = None
     """How a classifier or regressor in scikit-learn's style ranks the features, in place of its
     coef_ or feature_importances_, or where it has none. permutation: by what it loses of
@@ -705,6 +713,21 @@ class StudyConfig(_Section):
         return self
 
     @model_validator(mode="after")
+    def _numbers_of_steps(self) -> StudyConfig:
+        names = self.searched_steps
+        for name in names - set(self.solver.space):
+            raise ValueError(
+                f"`prepare` has the step {name} without a number; give one, e.g. {{{name}: 200}},"
+                f" or numbers to search, solver.space: {{{name}: [50, 200]}}"
+            )
+        if names and self.search.is_path:
+            raise ValueError(
+                f"`search.method: path` keeps to one preparation, and {min(names)} is searched;"
+                " set grid, random or sobol"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _model_to_register(self) -> StudyConfig:
         if self.tracking.register and not self.cv.final:
             raise ValueError(
@@ -713,6 +736,11 @@ class StudyConfig(_Section):
                 " `tracking.register` out"
             )
         return self
+
+    @property
+    def searched_steps(self) -> frozenset[str]:
+        """Names of the steps of `dataset.prepare` whose number is in `solver.space`."""
+        return searched_steps(self.dataset.prepare)
 
     @property
     def members(self) -> dict[str, StudyConfig]:

@@ -6,11 +6,10 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, product
+from itertools import chain, product, zip_longest
 from typing import Any, Final
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.feature_selection import f_classif
 from sklearn.preprocessing import StandardScaler
 
@@ -337,26 +336,26 @@ def noise_stability(
     X: Samples,
     labels: Sequence[LabelArray],
     training_sets: Sequence[IntArray],
-    preparation: Preparation | None = None,
+    preparations: Sequence[Preparation | None] = (),
     y: LabelArray | None = None,
 ) -> FloatArray:
     """Return the stability at every N of the F-test's rankings, for each labelling.
 
-    A preparation is fitted to each training set, with the labels `y` as they are. Shape
-    (n_labellings, n_features).
+    The unfitted preparation of each training set is fitted to it, with the labels `y` as they are.
+    Shape (n_labellings, n_features).
     """
     shape = len(labels), len(training_sets)
     ranks, n_scored = (
         np.empty((*shape, X.shape[1]), dtype=np.float32),
         np.empty(shape, dtype=np.int64),
     )
-    for fold, train in enumerate(training_sets):
+    pairs = zip_longest(training_sets, preparations)
+    for fold, (train, preparation) in enumerate(pairs):
         X_train: Any = X[train]
         outputs = None
         if preparation is not None:
-            fitted = clone(preparation)
-            X_train = fitted.fit_transform(X_train, None if y is None else y[train])
-            outputs = fitted.outputs
+            X_train = preparation.fit_transform(X_train, None if y is None else y[train])
+            outputs = preparation.outputs
         values, constant = f_values(X_train, [y[train] for y in labels]), constant_features(X_train)
         scores = np.array(
             [usable_scores(row, constant, outputs, scale="squared") for row in values]

@@ -75,7 +75,7 @@ class PreparedFolds:
 
 def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRecord, Any]:
     """Refit an outer fold's winner on its training set and score it once."""
-    split = study.split(fold)
+    split = study.split(fold, params=winner.params)
     settings = RefitSettings(
         evaluation=study.evaluation,
         n_shown=study.default_top,
@@ -84,9 +84,8 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
         over_samples=not name_draws(each.name for each in study.plan.outer),
     )
     solver = study.solver(winner.params, split.random_state)
-    return refit_winner(
-        split, winner, solver=solver, settings=settings, inner=study.inner_splits(fold)
-    )
+    inner = study.inner_splits(fold, winner.params)
+    return refit_winner(split, winner, solver=solver, settings=settings, inner=inner)
 
 
 def run_task(study: Study, function: Callable[[Study, Any], Any], argument: Any) -> TaskEnd:

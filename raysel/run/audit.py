@@ -293,11 +293,14 @@ def careless_score(study: Study) -> _Careless:
     """Return the best plain score after preparation and selection on all samples."""
     X, y = study.dataset.X, study.dataset.y
     state = derived_seed(study.config.seed, "refit", 0, 0)
-    whole = study.fit_split(np.arange(len(X)), random_state=state)
+    everything, known = np.arange(len(X)), dict[str, Split]()
     scores: list[tuple[float, int]] = []
     with warnings.catch_warnings(action="ignore"):
         for configuration in study.configurations:
-            solver = study.solver(configuration.params, state)
+            params, key = configuration.params, study.prepare_key(configuration.params)
+            if key not in known:
+                known[key] = study.fit_split(everything, params=params, random_state=state)
+            solver, whole = study.solver(params, state), known[key]
             set_parameters(solver, whole.parameters)
             if study.evaluation.is_native:
                 last, values, labels = _without_last(solver, whole.X_train, y)

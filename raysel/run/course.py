@@ -275,9 +275,10 @@ class _StudyCourse:
     def _compute(self, log: StudyLog) -> StudyResult:
         """Compute what is missing, write all files of the result, and return it."""
         with self.executor:
-            self._refit_winners(search(self.study, self.executor, log, self.stored), log)
+            records = search(self.study, self.executor, log, self.stored)
+            self._refit_winners(records, log)
         if self.study.findings.ranks and (self.stored is None or self.stored.noise is None):
-            log.record(noise_record(self.study))
+            log.record(noise_record(self.study, winners(self.study, records)))
         result = StudyResult(
             replace(StoredStudy.read(self.directory), status="finished"), self.models
         )

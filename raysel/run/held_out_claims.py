@@ -170,7 +170,7 @@ def predict_redrawn(
 ) -> dict[str, Any]:
     """Fit the model of the outer fold with a number, and redraw each group that it uses."""
     fold = outer_folds(study)[number]
-    split = study.split(fold).with_test()
+    split = study.split(fold, params=chosen[fold.name].params).with_test()
     X_train, X, origin = finite_columns(split, study.dataset.name), split.X_test, origin_of(split)
     model, taken = chosen[fold.name].fit(study, split)
     y, seen, redrawn = model.true(split.y_test), X[:, taken], {}

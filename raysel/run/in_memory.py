@@ -39,6 +39,6 @@ def run_in_memory(
             log.record(refit)
             models[refit.fold] = model
         if study.findings.ranks:
-            log.record(noise_record(study))
+            log.record(noise_record(study, chosen))
         log.record(EndRecord("finished", started, max(now(), started)))
     return StudyResult(StoredStudy.of(records), models)

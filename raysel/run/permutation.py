@@ -127,7 +127,7 @@ def permuted_scores(
 
 def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None, FloatArray]:
     """Refit a configuration; return its test score, or the final fold's feature scores."""
-    split = study.split(fold)
+    split = study.split(fold, params=chosen.params)
     solver = study.solver(chosen.params, split.random_state)
     set_parameters(solver, split.parameters)
     solver.fit(split.X_train, split.y_train)

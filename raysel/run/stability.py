@@ -250,7 +250,7 @@ def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int
         dataset.y, study.kept_whole, derived_seed(study.config.seed, "halves", pair)
     )[side]
     solver = study.solver(params, derived_seed(study.config.seed, "half fit", pair, side))
-    split = study.fit_split(half)
+    split = study.fit_split(half, params=params)
     if split.preparation is None:
         split = replace(split, constant=dataset.constant)
     set_parameters(solver, split.parameters)

@@ -44,8 +44,11 @@ def winners(
     ]
 
 
-def noise_record(study: Study) -> NoiseRecord:
-    """Return the stability of the F-test's ranking with permuted labels."""
+def noise_record(study: Study, chosen: Sequence[tuple[OuterFold, TrialRecord, int]]) -> NoiseRecord:
+    """Return the stability of the F-test's ranking with permuted labels.
+
+    ``chosen`` are the `winners`, to whose samples the preparation of each outer fold is fitted.
+    """
     data = study.dataset
     try:
         permutations = data.permutations(study.block_numbers)
@@ -54,9 +57,9 @@ def noise_record(study: Study) -> NoiseRecord:
     seeds = (derived_seed(study.config.seed, "noise", number) for number in range(PERMUTATIONS))
     labels = [data.y[permutations.draw(np.random.default_rng(seed))] for seed in seeds]
     training_sets = [fold.train for fold in study.plan.outer]
-    values = noise_stability(
-        data.X, labels, training_sets=training_sets, preparation=study.preparation(), y=data.y
-    )
+    params = {fold.name: winner.params for fold, winner, _ in chosen}
+    preparations = [study.preparation(params[fold.name]) for fold in study.plan.outer]
+    values = noise_stability(data.X, labels, training_sets, preparations, data.y)
     curves = [values.mean(axis=0), values.min(axis=0), values.max(axis=0)]
     plain = [[None if np.isnan(v) else round(v, 6) for v in curve.tolist()] for curve in curves]
     return NoiseRecord(PERMUTATIONS, permutations.kind, *plain)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import TransformerMixin
 
 from raysel.base.estimator import Capabilities, Estimator
 from raysel.base.registry import build_solver, find_method, solver_capabilities, solver_class
@@ -59,7 +59,12 @@ from raysel.study.inspection.remarks import (
     data_remarks,
     scale_remarks,
 )
-from raysel.study.preparation import build_preparation, check_sites, tried_preparation
+from raysel.study.preparation import (
+    build_preparation,
+    check_numbers,
+    check_sites,
+    tried_preparation,
+)
 from raysel.study.trial_fits import Findings, check_configurations
 
 _NO_ROWS = np.empty(0, np.int64)
@@ -165,6 +170,7 @@ class Study:
             study = replace(study, configurations=configurations())
             made = ((c.name, study.solver(c.params)) for c in study.examples)
             check_parameters(config, dataset, made, tried_out)
+            check_numbers(self.preparation(c.params) for c in study.examples)
         with problems.collect():
             study = replace(study, plan=draw())
             if preparation is not None:
@@ -306,6 +312,7 @@ class Study:
         """
         if random_state is None:
             random_state = self.config.seed
+        params = {k: v for k, v in params.items() if k not in self.config.searched_steps}
         if self.template is not None:
             return self.template.solver(params, random_state)
         loss = None
@@ -358,11 +365,15 @@ class Study:
     def _preparation(self) -> Preparation | None:
         return build_preparation(self.config, self.dataset)
 
-    def preparation(self) -> Preparation | None:
-        """Return an unfitted preparation of the columns; None without ``dataset.prepare``."""
+    def preparation(self, params: Mapping[str, Any] | None = None) -> Preparation | None:
+        """Return an unfitted preparation of the columns; None without ``dataset.prepare``.
+
+        Numbers of its steps that are searched are those of a configuration's parameters, by default
+        of the first example's.
+        """
         if self._preparation is None:
             return None
-        return clone(self._preparation)
+        return self._preparation.with_numbers(self.examples[0].params if params is None else params)
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -407,7 +418,7 @@ class Study:
 
     @cached_property
     def _prepare_parameters(self) -> frozenset[str]:
-        return self.capabilities.prepare_parameters
+        return self.capabilities.prepare_parameters | self.config.searched_steps
 
     @cached_property
     def prepared_examples(self) -> dict[str, Mapping[str, Any]]:
@@ -420,32 +431,43 @@ class Study:
             examples.setdefault(self.prepare_key(example.params), example.params)
         return examples
 
-    def split(self, fold: OuterFold, inner: int | None = None) -> Split:
-        """Fit preparation and scaler to the training set of an outer fold, or of an inner one."""
+    def split(
+        self, fold: OuterFold, inner: int | None = None, params: Mapping[str, Any] | None = None
+    ) -> Split:
+        """Fit preparation and scaler to the training set of an outer fold, or of an inner one.
+
+        ``params`` are those of the configuration that is fitted to it, see `preparation`.
+        """
         train, test = fold.train, fold.test
         if inner is not None:
             train, test = fold.inner[inner].train, fold.inner[inner].validation
         state = fold.random_state(self.config.seed, inner)
-        return self.fit_split(train, test, random_state=state, name=fold.name)
+        return self.fit_split(train, test, params=params, random_state=state, name=fold.name)
 
-    def inner_splits(self, fold: OuterFold) -> Iterator[Split]:
+    def inner_splits(self, fold: OuterFold, params: Mapping[str, Any]) -> Iterator[Split]:
         """Yield each inner split of an outer fold, without holding it beside the next."""
         for inner in range(len(fold.inner)):
-            yield self.split(fold, inner).with_test()
+            yield self.split(fold, inner, params=params).with_test()
 
     def trial_split(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> Split:
         """Prepare an inner split for all configurations with the `prepare_key` of parameters."""
-        return self.split(fold, inner).for_trials(self.solver(params))
+        return self.split(fold, inner, params=params).for_trials(self.solver(params))
 
     def fit_split(
-        self, train: IntArray, test: IntArray = _NO_ROWS, *, random_state: int = 0, name: str = ""
+        self,
+        train: IntArray,
+        test: IntArray = _NO_ROWS,
+        *,
+        params: Mapping[str, Any] | None = None,
+        random_state: int = 0,
+        name: str = "",
     ) -> Split:
-        """Fit preparation and scaler to some samples."""
+        """Fit preparation and scaler to some samples, as `preparation` for parameters."""
         X, y = self.dataset.X, self.dataset.y
         return Split.fit(
             SplitRows(X=X, y=y, train=train, test=test, groups=self.kept_whole),
             self.scaler(),
-            self.preparation(),
+            self.preparation(params),
             random_state=random_state,
             name=name,
         )

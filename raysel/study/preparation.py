@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 
 import numpy as np
@@ -16,6 +16,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.formats.files import matching
 from raysel.data.layouts import SEPARATOR
 from raysel.data.preparation.combat import SiteHarmoniser
+from raysel.data.preparation.joining import ParcelMeans
 from raysel.data.preparation.making import make_preparation
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.preparation.tasks import TaskPreparation
@@ -124,6 +125,14 @@ def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation
         with warnings.catch_warnings(action="ignore"):
             preparation.fit(dataset.X, dataset.y)
     return preparation
+
+
+def check_numbers(preparations: Iterable[Preparation | None]) -> None:
+    """Check the numbers of steps that configurations search."""
+    for preparation in preparations:
+        for _, transformer, *_ in getattr(preparation, "steps", ()):
+            if isinstance(transformer, ParcelMeans):
+                transformer.check()
 
 
 def check_sites(preparation: Preparation, dataset: Dataset, plan: NestedPlan) -> None:

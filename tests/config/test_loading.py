@@ -473,7 +473,10 @@ def test_each_form_of_a_step_is_the_same(tmp_path):
         ),
         ("dataset.prepare=[{log1p: 3}]", "log1p has no parameter 3; it takes none"),
         ("dataset.prepare=[harmonise]", "harmonise needs the column that names the site"),
-        ("dataset.prepare=[parcels]", "parcels needs their number, e.g. {parcels: 200}"),
+        (
+            "dataset.prepare=[parcels]",
+            "give one, e.g. {parcels: 200}, or numbers to search, solver.space: {parcels: [50",
+        ),
         ("dataset.prepare=[{clusters: 1.5}]", "correlation of clusters is 1.5: give the absolute"),
         (
             "dataset.prepare=[{impute: mean, clip: [0, 1]}]",

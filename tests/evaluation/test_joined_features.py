@@ -11,7 +11,7 @@ from sklearn.cluster import FeatureAgglomeration
 from sklearn.feature_extraction.image import grid_to_graph
 from sklearn.feature_selection import f_classif
 from sklearn.neighbors import KNeighborsClassifier
-from small_studies import Watcher, run_offline
+from small_studies import Watcher, run_offline, run_on_ray, run_serially
 
 import raysel
 from raysel.base.models import load_model
@@ -21,7 +21,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import Layout, MaskedVolume, Matrix, Tensor
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
-from raysel.testing.checks import compute, study_log
+from raysel.testing.checks import compute, study_log, timeless
 
 SHAPE, N, N_PARCELS, SIZES = (10, 12), 64, 14, [3, 15, 40]
 #: Cells in which the second class is brighter.
@@ -106,6 +106,60 @@ def test_scores_are_those_of_loops_in_scikit_learn(tmp_path):
     final = np.array(refits[-1].record.feature_scores).reshape(SHAPE)
     assert (final[-1] == 0).all()
     assert final[BLOB].mean() > 2 * final[:-1][~BLOB[:-1]].mean()
+
+
+def test_a_number_of_parcels_that_is_searched_is_that_of_the_best_inner_score(tmp_path):
+    X, y = images(1)
+    numbers = [4, 14, 40]
+    searched = {"name": "fisher_score", "space": {"parcels": numbers}}
+    data = {"path": "data.arrow", "prepare": ["parcels"], "scaling": "none"}
+    study = study_of(X, y, dataset=data, solver=searched)
+    records, refits = computed(study, tmp_path / "searched")
+    alone = {}
+    for number in numbers:
+        fixed = {**data, "prepare": [{"parcels": number}]}
+        alone[number] = computed(study_of(X, y, dataset=fixed), tmp_path / str(number))
+    for record in records:
+        (one,), _ = alone[record.params["parcels"]]
+        for name, trace in record.folds.items():
+            assert trace.last_scores.tolist() == one.folds[name].last_scores.tolist()
+    for place, refit in enumerate(refits):
+        number = refit.record.params["parcels"]
+        inner = {n: refits_of[place].record.inner_score for n, (_, refits_of) in alone.items()}
+        assert inner[number] == max(inner.values())
+        expected = alone[number][1][place].record
+        assert refit.record.test_scores == expected.test_scores
+        assert refit.record.feature_scores == expected.feature_scores
+        assert len(refit.model.preparation.origin_) == number
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
+def test_ray_gives_the_same_numbers(tmp_path):
+    X, y = images(1)
+    study = study_of(
+        X,
+        y,
+        dataset={"path": "data.arrow", "prepare": ["parcels"], "scaling": "none"},
+        solver={"name": "fisher_score", "space": {"parcels": [4, 14]}},
+    )
+    trials, refits, _ = run_serially(study, tmp_path / "serial")
+    on_ray = run_on_ray(study, tmp_path / "ray")
+    assert on_ray[0] == trials
+    for one, other in zip(on_ray[1], refits, strict=True):
+        assert timeless(one.record.to_json()) == timeless(other.record.to_json())
+
+
+def test_numbers_of_parcels_that_cannot_be_are_refused():
+    X, y = images()
+    data = {"path": "data.arrow", "prepare": ["parcels"]}
+    for values in ([5, 121], [2.5]):
+        searched = {"name": "fisher_score", "space": {"parcels": values}}
+        with pytest.raises(ConfigError, match="there are 120 cells to join; give a whole number"):
+            study_of(X, y, dataset=data, solver=searched)
+    svm = {"name": "linear_svm", "space": {"parcels": [5], "C": [0.1, 1.0]}}
+    with pytest.raises(ConfigError, match="keeps to one preparation, and parcels is searched"):
+        study_of(X, y, dataset=data, solver=svm, search={"method": "path"})
 
 
 def test_mirrored_images_have_mirrored_scores(tmp_path):

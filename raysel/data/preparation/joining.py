@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.errors import ConfigError
 from raysel.data.task_blocks import constant_features
 from raysel.numerics.correlations import correlated_groups
 from raysel.numerics.parcels import average_regions, form_regions, grid_neighbours
@@ -60,17 +62,29 @@ class ColumnJoiner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 class ParcelMeans(ColumnJoiner):
     """Means of parcels: connected cells that vary alike, by Ward's method of the training samples.
 
-    ``cells`` holds the column of each cell of an array, from 0, and -1 where there is none; None:
-    the columns lie in a row. Constant cells are in no parcel. There are more than ``n_parcels``
-    where the other cells are in more pieces.
+    ``n_parcels`` is None until a search chooses it. ``cells`` holds the column of each cell of an
+    array, from 0, and -1 where there is none; None: the columns lie in a row. Constant cells are in
+    no parcel. There are more than ``n_parcels`` where the other cells are in more pieces.
     """
 
-    def __init__(self, n_parcels: int = 2, cells: IntArray | None = None) -> None:
+    def __init__(self, n_parcels: int | None = 2, cells: IntArray | None = None) -> None:
         self.n_parcels = n_parcels
         self.cells = cells
 
+    def check(self) -> int:
+        """Return the number of parcels, which is at most that of the cells."""
+        number = self.n_parcels
+        n_cells = math.inf if self.cells is None else int(self.cells.max()) + 1
+        is_whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+        if number is None or not is_whole or not 1 <= number <= n_cells:
+            raise ConfigError(
+                f"parcels: {number!r}, and there are {n_cells} cells to join; give a whole number"
+                f" from 1 to {n_cells}."
+            )
+        return int(number)
+
     def _join(self, values: FloatArray) -> IntArray:
-        n_columns = values.shape[1]
+        n_parcels, n_columns = self.check(), values.shape[1]
         cells = np.arange(n_columns) if self.cells is None else self.cells
         if cells.max() + 1 != n_columns:
             raise ValueError(
@@ -81,7 +95,7 @@ class ParcelMeans(ColumnJoiner):
         labels = np.full(n_columns, -1)
         if len(varying):
             neighbours = grid_neighbours(cells)[varying][:, varying]
-            labels[varying] = _number(form_regions(values[:, varying], neighbours, self.n_parcels))
+            labels[varying] = _number(form_regions(values[:, varying], neighbours, n_parcels))
         return labels
 
 

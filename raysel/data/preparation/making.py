@@ -60,7 +60,7 @@ def make_preparation(
             elif name == "harmonise":
                 made.append((name, SiteHarmoniser(), features, chooser.named([step[name]["site"]])))
             elif name == "parcels":
-                transformer = _parcels(step[name]["number"], features, layout)
+                transformer = _parcels(step[name].get("number"), features, layout)
                 made.append((name, transformer, features, np.empty(0, dtype=np.int64)))
             else:
                 made.append(
@@ -188,16 +188,16 @@ class _Chooser:
             )
 
 
-def _parcels(number: int, features: IntArray, layout: Layout) -> ParcelMeans:
+def _parcels(number: int | None, features: IntArray, layout: Layout) -> ParcelMeans:
     """Make the parcels of those cells of the samples that are among some features."""
-    if number > len(features):
-        raise ConfigError(
-            f"there are {len(features)} cells to join; give at most {len(features)} parcels."
-        )
     columns = np.full(layout.n_features + 1, -1)
     columns[features] = np.arange(len(features))
     # The last entry is that of cells outside of a mask, whose number is -1.
-    return ParcelMeans(number, columns[layout.arranged(np.arange(layout.n_features), outside=-1)])
+    cells = columns[layout.arranged(np.arange(layout.n_features), outside=-1)]
+    parcels = ParcelMeans(number, cells)
+    if number is not None:
+        parcels.check()
+    return parcels
 
 
 def _one_hot(values: Mapping[str, Any]) -> OneHotEncoder:

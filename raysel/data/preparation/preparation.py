@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.printing import by_number
-from raysel.data.preparation.joining import ColumnJoiner
+from raysel.data.preparation.joining import ColumnJoiner, ParcelMeans
 from raysel.data.preparation.outputs import Outputs, sources, sum_own_statistics
 from raysel.data.task_blocks import Samples
 from raysel.numerics.column_scores import OwnStatistics
@@ -98,6 +99,17 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         counts = np.bincount(owner[outputs.origin], minlength=len(self.modalities)).tolist()
         modalities = dict(zip(self.modalities, counts, strict=True))
         return {"estimator__origin": numbers, "modalities": modalities}
+
+    def with_numbers(self, params: Mapping[str, Any]) -> Self:
+        """Return an unfitted copy in which steps have the numbers that a search chose.
+
+        ``params`` has them by the names of the steps.
+        """
+        made = clone(self)
+        for name, transformer, _, _ in made.steps:
+            if isinstance(transformer, ParcelMeans) and transformer.n_parcels is None:
+                transformer.set_params(n_parcels=params[name])
+        return made
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Fit the steps to training samples, (n_samples, n_features)."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -34,6 +34,10 @@ class TaskPreparation(Preparation):
         widths = zip(self.shapes, self._widths, self.widths_, strict=True)
         changed = {name: now for name, before, now in widths if now != before}
         return {"tasks": self.shapes | changed}
+
+    def with_numbers(self, params: Mapping[str, Any]) -> Self:
+        """Return an unfitted copy; no numbers of tasks are searched."""
+        return clone(self)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit the preparation of each task to its training samples, and return these prepared."""

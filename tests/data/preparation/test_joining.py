@@ -144,7 +144,7 @@ def test_confounds_are_joined_with_nothing():
 @pytest.mark.parametrize(
     ("layout", "steps", "words"),
     [
-        (Matrix(2, 3), [{"parcels": 7}], "there are 6 cells to join; give at most 6 parcels"),
+        (Matrix(2, 3), [{"parcels": 7}], "there are 6 cells to join; give a whole number"),
         (
             Matrix(2, 3),
             [{"drop_near_constant": 0.9}, {"parcels": 2}],
