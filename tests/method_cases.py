@@ -100,6 +100,12 @@ CASES = [
         {"alpha": 1.0},
         expected_failures=NEIGHBOURS,
     ),
+    MethodCase(
+        "sparse_group_lasso",
+        {},
+        [{"alpha": 0.3}, {"l1_ratio": 1.0}, {"alpha": 0.02, "alpha_scale": "absolute"}],
+        {"alpha": 1.0},
+    ),
     MethodCase("pca", {}, [{"n_components": 2}]),
     MethodCase("lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}]),
     MethodCase(
@@ -191,6 +197,12 @@ CASES = [
         [{"alpha": 0.3}, {"l1_ratio": 1.0}, {"alpha": 0.02, "alpha_scale": "absolute"}],
         {"alpha": 1.0},
         expected_failures=NEIGHBOURS,
+    ),
+    MethodCase(
+        "sparse_group_lasso_regressor",
+        {},
+        [{"alpha": 0.3}, {"l1_ratio": 0.0}, {"alpha": 0.02, "alpha_scale": "absolute"}],
+        {"alpha": 1.0},
     ),
     MethodCase(
         "rfs_regressor",

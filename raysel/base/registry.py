@@ -71,6 +71,7 @@ OWN: dict[str, str] = {
     "semisupervised_mtda": "raysel.solvers.mtda.semisupervised_mtda:SemiSupervisedMTDA",
     "graph_net": "raysel.solvers.spatial.graph_net:GraphNet",
     "tv_l1": "raysel.solvers.spatial.tv_l1:TVL1",
+    "sparse_group_lasso": "raysel.solvers.grouped.sparse_group_lasso:SparseGroupLasso",
     "pca": "raysel.baselines.linear_projections:PCA",
     "lda": "raysel.baselines.linear_projections:LDA",
     "linear_svm": "raysel.baselines.linear_svm:LinearSVM",
@@ -101,6 +102,9 @@ OWN: dict[str, str] = {
     "smr_regressor": "raysel.solvers.smr.smr:SMRRegressor",
     "graph_net_regressor": "raysel.solvers.spatial.graph_net:GraphNetRegressor",
     "tv_l1_regressor": "raysel.solvers.spatial.tv_l1:TVL1Regressor",
+    "sparse_group_lasso_regressor": (
+        "raysel.solvers.grouped.sparse_group_lasso:SparseGroupLassoRegressor"
+    ),
     "rfs_regressor": "raysel.baselines.rfs:RFSRegressor",
     "glspfs_regressor": "raysel.baselines.glspfs:GLSPFSRegressor",
     "gbr_regressor": "raysel.baselines.least_squares:BilinearRegressor",
@@ -113,7 +117,10 @@ OWN: dict[str, str] = {
 }
 
 #: Methods of classes with one of quantities, of this name and ``_regressor``.
-_WITH_REGRESSOR = ("smr", "graph_net", "tv_l1", "rfs", "glspfs", "gbr", "mlls")
+_WITH_REGRESSOR = (
+    *("smr", "graph_net", "tv_l1", "sparse_group_lasso"),
+    *("rfs", "glspfs", "gbr", "mlls"),
+)
 
 #: Methods of a kind of target that stand in for those of classes: ``solver.name: smr`` is
 #: smr_regressor for a quantity.

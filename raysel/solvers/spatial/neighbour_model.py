@@ -28,8 +28,8 @@ from raysel.base.regressors import LinearRegressor
 from raysel.core.arrays import BoolArray, FloatArray, Interval, LabelArray, StrOptions
 from raysel.data.layouts import Layout
 from raysel.numerics.least_squares import QuantityScale, centre_and_scale, standardised
+from raysel.solvers.losses import LogisticLoss, SeparableLoss, SquaredLoss
 from raysel.solvers.spatial.grid import Grid
-from raysel.solvers.spatial.losses import LogisticLoss, Loss, SquaredLoss
 from raysel.solvers.spatial.penalties import DifferencePenalty
 from raysel.solvers.spatial.splitting import GridSamples, Problem
 
@@ -40,7 +40,7 @@ class PreparedGrid:
 
     #: What the columns of the targets stand for.
     target: SignedTarget | QuantityScale
-    loss: Loss
+    loss: SeparableLoss
     #: Samples of the features that vary, centred and divided by ``scale``.
     samples: GridSamples
     #: Whether a feature varies; shape (n_features,).
@@ -64,7 +64,7 @@ class NeighbourModel(IterativeEstimator, TensorShaped, Selector):
     simpler_first = ("-alpha",)
 
     #: Makes the loss of targets.
-    _loss: ClassVar[type[Loss]]
+    _loss: ClassVar[type[SeparableLoss]]
     # Of the base class that says what the targets are.
     _columns: Callable[[LabelArray], tuple[Any, FloatArray]]
     _keep_columns: Callable[..., None]

@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 from raysel.core.arrays import FloatArray
+from raysel.solvers.losses import SeparableLoss
 from raysel.solvers.spatial.grid import Grid
-from raysel.solvers.spatial.losses import Loss
 from raysel.solvers.spatial.penalties import DifferencePenalty
 
 #: Steps of ADMM between two evaluations of objective and bound, and the over-relaxation of a step.
@@ -114,7 +114,7 @@ class Problem:
     """The terms of J."""
 
     samples: GridSamples
-    loss: Loss
+    loss: SeparableLoss
     l1: float
     penalty: DifferencePenalty
 

@@ -1,7 +1,7 @@
-"""Losses of linear models with an intercept, as the splitting of `splitting` needs them.
+"""Losses of linear models with an intercept, and what a dual point proves of them.
 
-Of k targets the fits Z are (n_samples, k). Each loss is a mean over the samples and is separate for
-each target. A dual point theta bounds the loss from below:
+Of k targets the fits Z are (n_samples, k). Each loss is a mean over the samples. A dual point theta
+bounds the loss from below:
 
     loss(Z + b) >= bound(theta) - <theta, Z>   for all Z and b, if sum_i theta_i = 0.
 """
@@ -13,12 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import entr, expit, logit
+from scipy.special import entr, expit, logit, logsumexp, softmax
 
 from raysel.core.arrays import FloatArray
 
 #: Largest number of steps of a Newton method with bisection, and the change that ends it.
 _STEPS, _CHANGE = 100, 1e-13
+#: Damping of Newton's method for several intercepts, as a share of the largest slope.
+_DAMPING = 0.1
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,6 @@ class Loss(ABC):
         """Return the loss of the fits with the best intercepts, and these; shapes (k,)."""
 
     @abstractmethod
-    def approach(self, Z: FloatArray, strength: float, start: FloatArray) -> FloatArray:
-        """Minimise the loss plus ``strength / 2 ||. - Z||^2``, iteratively from a start."""
-
-    @abstractmethod
     def gradient(self, Z: FloatArray) -> FloatArray:
         """Gradient by the fits, for the intercepts that they include."""
 
@@ -52,7 +50,15 @@ class Loss(ABC):
         """Return what a dual point proves; shape (k,)."""
 
 
-class SquaredLoss(Loss):
+class SeparableLoss(Loss):
+    """A loss that is separate for each target and each sample, as splitting needs it."""
+
+    @abstractmethod
+    def approach(self, Z: FloatArray, strength: float, start: FloatArray) -> FloatArray:
+        """Minimise the loss plus ``strength / 2 ||. - Z||^2``, iteratively from a start."""
+
+
+class SquaredLoss(SeparableLoss):
     """Half of the mean square of the residuals, of centred targets and fits."""
 
     def values(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -77,7 +83,7 @@ class SquaredLoss(Loss):
         return (theta * self.Y).sum(axis=0) - len(theta) / 2 * (theta**2).sum(axis=0)
 
 
-class LogisticLoss(Loss):
+class LogisticLoss(SeparableLoss):
     """Mean of ``log(1 + exp(-y z))`` for targets y of 1 and -1, both of which each column has."""
 
     curvature = 0.25
@@ -125,6 +131,60 @@ class LogisticLoss(Loss):
         """Return the mean entropy of ``n y theta``."""
         q = np.clip(len(theta) * self.Y * theta, 0.0, 1.0)
         return (entr(q) + entr(1.0 - q)).mean(axis=0)
+
+
+class MultinomialLoss(Loss):
+    """Mean of the negative log-likelihood of classes, whose scores are a softmax of the fits.
+
+    Targets are 1 for the class of a sample and 0 elsewhere. The targets share one loss, which
+    stands in the first column.
+    """
+
+    curvature = 0.5
+
+    def values(self, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the loss and the best intercepts, of sum 0, by Newton's method."""
+        shares = self.Y.mean(axis=0)
+        b = np.log(shares) - np.log(shares).mean()
+        loss = self._mean(Z + b)
+        for _ in range(_STEPS):
+            step, slope = self._intercept_step(Z + b, shares)
+            length = 1.0
+            while (moved := self._mean(Z + b - length * step)) > loss and length > _CHANGE:
+                length /= 2
+            if moved > loss:  # by rounding
+                break
+            b, loss = b - length * step, moved
+            if slope <= _CHANGE:
+                break
+        return np.append(loss, np.zeros(len(b) - 1)), b
+
+    @staticmethod
+    def _intercept_step(Z: FloatArray, shares: FloatArray) -> tuple[FloatArray, float]:
+        """Newton's step, damped by the largest slope, and this slope."""
+        P = softmax(Z, axis=1)
+        slopes = P.mean(axis=0) - shares
+        largest = float(np.abs(slopes).max())
+        hessian = np.diag(P.mean(axis=0) + _DAMPING * largest + _CHANGE) - P.T @ P / len(P)
+        hessian += 1.0 / len(shares)  # it is 0 along equal changes of all intercepts
+        return np.linalg.solve(hessian, slopes), largest
+
+    def _mean(self, Z: FloatArray) -> float:
+        return float((logsumexp(Z, axis=1) - (self.Y * Z).sum(axis=1)).mean())
+
+    def gradient(self, Z: FloatArray) -> FloatArray:
+        """Probabilities less targets, divided by the number of samples."""
+        return (softmax(Z, axis=1) - self.Y) / len(Z)
+
+    def balance(self, theta: FloatArray) -> FloatArray:
+        """Return it as it is: its sums are 0 but for rounding, as the intercepts are the best."""
+        return theta
+
+    def bounds(self, theta: FloatArray) -> FloatArray:
+        """Return the mean entropy of the probabilities ``Y - n theta``."""
+        P = np.clip(self.Y - len(theta) * theta, 0.0, 1.0)
+        bound = entr(P).sum(axis=1).mean()
+        return np.append(bound, np.zeros(P.shape[1] - 1))
 
 
 def _root(

@@ -1,0 +1,1 @@
+"""Linear models whose weights are sparse in groups of features and within them."""
