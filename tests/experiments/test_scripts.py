@@ -71,6 +71,7 @@ ARGUMENTS = {
         "--studies 2 --samples images --targets quantity --output few.csv"
     ),
     "claims/smml-planted/planted.py": "2",
+    "claims/structure/run.py": "--draws 1 --samples 50 --methods F-test SMR --output few.csv",
     "benchmarks/smml-speed/run.py": "solvers --limit 0.1",
     "claims/smr-start/accuracy.py": "2",
     "claims/smr-start/random_starts.py": "1",
@@ -277,6 +278,7 @@ SHORTER = {
         ),
         "REPEATS, DOUBLINGS = 10, 7, 2": "REPEATS, DOUBLINGS = 2, 1, 1",
     },
+    "claims/structure/run.py": {"in product(SHAPES, NOISES": "in product(['stripes'], NOISES"},
     "claims/survival/journal_overhead.py": {"REPEATS = 0.2, 30, 200, 5": "REPEATS = 0.2, 3, 2, 1"},
 }
 #: Those that other tests run, or that need a cluster.
