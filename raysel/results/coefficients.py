@@ -29,12 +29,9 @@ class Coefficients(NamedTuple):
         if not records.is_ranked or records.layout.is_multitask or not records.has_model:
             return None
         try:
-            model = records.fold_model(FINAL)
+            linear = linear_coefficients(records.fold_model(FINAL), len(records.feature_names))
         except DataError:  # the model file is not trusted, which a remark says, or damaged
             return None
-        if model.preparation is not None and model.preparation.outputs is not None:
-            return None  # its columns are others than the features
-        linear = linear_coefficients(model, len(records.feature_names))
         if linear is None:
             return None
         values, classes = linear

@@ -161,8 +161,8 @@ def claim_features(
         If the study has not finished.
     StudyError
         If the study has no final model, fewer than 20 independent samples or groups, a transductive
-        method whose models are to be tested, or classes or groups of samples for the desparsified
-        lasso.
+        method whose models are to be tested, classes or groups of samples for the desparsified
+        lasso, or a preparation that joins features.
 
     References
     ----------

@@ -173,6 +173,7 @@ def test_mirrored_images_have_mirrored_scores(tmp_path):
         np.testing.assert_allclose(one.record.feature_scores, scores, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_permuted_labels_give_chance(tmp_path):
     means = []
     for seed in range(4):
@@ -227,6 +228,7 @@ def test_a_study_in_files_resumes_and_its_model_takes_cells(tmp_path, monkeypatc
     assert halves.counts.sum() == 4 * 15
 
 
+@pytest.mark.slow
 def test_permutation_importance_permutes_a_parcel_at_once(tmp_path):
     X, y = images(5, height=0.8)
     solver = {"name": "sklearn.naive_bayes.GaussianNB", "importance": "permutation"}
