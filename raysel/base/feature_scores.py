@@ -11,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 
 from raysel.base.label_codes import CodedClassifier
-from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 
 
 def feature_scores(fitted: Any, constant: BoolArray) -> tuple[str, FloatArray] | None:
@@ -107,28 +107,51 @@ def _attribute(fitted: Any, path: str) -> Any:
 def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> tuple[str, FloatArray] | None:
     """Return the scores of the last step that has some; 0 for features that steps leave out.
 
-    None if a step before it mixes the features. Variances are scores only of a pipeline that has no
-    others and predicts nothing: a filter of constant columns ranks none of those that it keeps.
+    Features that `FeatureAgglomeration` joins have the score of their cluster. None if another step
+    before the last mixes the features. Variances are scores only of a pipeline that has no others
+    and predicts nothing: a filter of constant columns ranks none of those that it keeps.
     """
-    columns, scores, name = np.arange(len(constant)), None, ""
+    scores, name, n_columns = None, "", len(constant)
+    column = np.arange(n_columns)  # of each feature between two steps, -1 if it is left out
     for number, (_, step) in enumerate(pipeline.steps, start=1):
         if step is None or step == "passthrough":
             continue
-        own = feature_scores(step, np.zeros(len(columns), dtype=bool))
+        own = feature_scores(step, np.zeros(n_columns, dtype=bool))
         is_filter = own is not None and own[0] == "variances_"
         if own is not None and not (
             is_filter and (scores is not None or hasattr(pipeline, "predict"))
         ):
-            scores = np.zeros(len(constant))
-            name, scores[columns] = own
-        if hasattr(step, "get_support"):
-            columns = columns[step.get_support()]
-        elif number < len(pipeline.steps) and not _keeps_columns(step, len(columns)):
+            name, values = own
+            kept, scores = column >= 0, np.zeros(len(constant))
+            scores[kept] = values[column[kept]]
+        outputs = _find_outputs(step)
+        if outputs is None and number < len(pipeline.steps) and not _keeps_columns(step, n_columns):
             return None
+        if outputs is not None:
+            kept = column >= 0
+            column[kept] = outputs[column[kept]]
+            n_columns = int(outputs.max(initial=-1)) + 1
     if scores is None:
         return None
-    reaching = np.isin(np.arange(len(constant)), columns) & ~constant
-    return name, np.where(reaching, scores, 0.0)
+    return name, np.where((column >= 0) & ~constant, scores, 0.0)
+
+
+def _find_outputs(step: Any) -> IntArray | None:
+    """Return the output of each column of a fitted step that selects or joins columns.
+
+    It is -1 of a column that is left out.
+    """
+    if hasattr(step, "get_support"):
+        support = np.asarray(step.get_support(), dtype=bool)
+        return np.where(support, np.cumsum(support) - 1, -1)
+    if not hasattr(step, "labels_"):
+        return None
+    from sklearn.cluster import FeatureAgglomeration  # noqa: PLC0415 - takes long to import
+
+    if not isinstance(step, FeatureAgglomeration):
+        return None
+    labels: IntArray = step.labels_
+    return labels
 
 
 @lru_cache(maxsize=1)  # each fit of a search asks for as many

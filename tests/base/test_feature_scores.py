@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn import feature_selection
 from sklearn.base import clone
+from sklearn.cluster import FeatureAgglomeration
 from sklearn.datasets import make_classification, make_regression
 from sklearn.feature_selection import (
     RFE,
@@ -132,6 +133,38 @@ def test_a_search_for_a_quantity_finds_what_it_depends_on(selector):
     assert set(np.flatnonzero(search.ranking_ <= 2)) == set(np.flatnonzero(weights))
     assert search.score_ > 0.7
     assert np.corrcoef(search.predict(X), y)[0, 1] > 0.9
+
+
+def test_joined_features_have_the_score_of_their_cluster():
+    """Behind a filter, with a constant feature in a cluster, and before one that keeps a few."""
+    X, y = OF_CLASSES
+    X = np.column_stack([X, X[:, ::-1] + 0.1, np.ones(len(X))])
+    ward = FeatureAgglomeration(4)
+    pipeline = make_pipeline(
+        VarianceThreshold(), StandardScaler(), ward, SelectKBest(k=2), LogisticRegression()
+    )
+    name, scores = feature_scores(pipeline.fit(X, y), np.ptp(X, axis=0) == 0)
+    Z = StandardScaler().fit_transform(X[:, :12])
+    labels = FeatureAgglomeration(4).fit(Z).labels_
+    pooled = np.column_stack([Z[:, labels == label].mean(axis=1) for label in range(4)])
+    best = np.sort(np.argsort(-f_classif(pooled, y)[0])[:2])
+    weights = np.zeros(4)
+    model = LogisticRegression().fit(pooled[:, best], y)
+    weights[best] = np.linalg.norm(model.coef_, axis=0)
+    assert name == "coef_"
+    np.testing.assert_allclose(scores, [*weights[labels], 0.0])
+
+
+def test_the_number_of_clusters_is_searched():
+    X, y = OF_CLASSES
+    X = X.repeat(3, axis=1) + 0.1 * np.random.default_rng(0).normal(size=(60, 18))
+    pipeline = make_pipeline(FeatureAgglomeration(), SelectKBest(k=1))
+    space = {"featureagglomeration__n_clusters": [2, 6]}
+    search = NestedSearch(
+        pipeline, space, n_features=[3, 9], scoring_estimator="knn", outer=3, inner=2
+    ).fit(X, y)
+    best = search.ranking_.argsort()[:3] // 3
+    assert len(set(best.tolist())) == 1
 
 
 def test_scores_of_classes_are_not_taken_for_those_of_a_quantity():
