@@ -15,6 +15,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 from shapes import CELLS, SHAPES, SIDE, Images, draw_images
+from sklearn.cluster import FeatureAgglomeration
+from sklearn.feature_extraction.image import grid_to_graph
+from sklearn.feature_selection import SelectKBest
+from sklearn.pipeline import make_pipeline
 
 from raysel import SMR, NestedSearch
 from raysel.baselines.linear_svm import LinearSVM
@@ -25,6 +29,10 @@ NOISES = ("white", "smooth")
 SAMPLES = (50, 200)
 DRAWS = 5
 N_FEATURES = [3, 8, 20, CELLS, 200, SIDE * SIDE]
+#: Means of connected cells that vary alike, and their F values.
+PARCELS = make_pipeline(
+    FeatureAgglomeration(connectivity=grid_to_graph(*SIDES)), SelectKBest(k="all")
+)
 
 
 class Method(NamedTuple):
@@ -37,6 +45,7 @@ class Method(NamedTuple):
 METHODS: Mapping[str, Method] = {
     "F-test": Method(SmoothedFTest(SIDES), {"width": [0]}),
     "smoothed F-test": Method(SmoothedFTest(SIDES), {"width": [0, 1, 2, 4]}),
+    "F-test of parcels": Method(PARCELS, {"featureagglomeration__n_clusters": [20, 60, 200]}),
     "SMR": Method(SMR(SIDES, max_iter=30), {"rank": [1, 2, 24], "alpha": [0.03, 0.1, 0.3]}),
     "l1 SVM": Method(LinearSVM(penalty="l1"), {"C": [0.01, 0.03, 0.1, 0.3]}),
     "l2 SVM": Method(LinearSVM(penalty="l2"), {"C": [0.001, 0.01, 0.1]}),
