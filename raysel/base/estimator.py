@@ -108,6 +108,9 @@ class Capabilities:
     in_blocks : bool, default=False
         Whether the method reads its samples in ``prepare`` and in its predictions alone, and also
         takes `raysel.data.stored_samples.StoredSamples`, which stay in their file.
+    grouped : bool, default=False
+        Whether the method has a parameter ``groups``, which a study sets from the groups of
+        features of its data.
 
     Examples
     --------
@@ -130,6 +133,7 @@ class Capabilities:
     univariate: bool = False
     by_variance: bool = False
     in_blocks: bool = False
+    grouped: bool = False
 
     @property
     def multilabel(self) -> bool:

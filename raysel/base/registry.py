@@ -230,14 +230,19 @@ def build_solver(
     params: Mapping[str, Any],
     random_state: int | None = None,
     importance: str | None = None,
+    groups: Mapping[str, Any] | None = None,
 ) -> Estimator:
-    """Make a method for data of a layout, in scikit-learn's style one with an importance."""
+    """Make a method for data of a layout, in scikit-learn's style one with an importance.
+
+    ``groups`` are those of the features, for a method that takes them.
+    """
     cls = solver_class(name)
     supplied = cls.layout_parameters if issubclass(cls, Estimator) else frozenset()
     _check_parameters(name, cls, params, supplied)
     seed = {"random_state": random_state} if "random_state" in signature(cls).parameters else {}
     if issubclass(cls, Estimator):
-        return cls.from_layout(layout, **params, **seed)
+        known = {} if groups is None else {"groups": groups}
+        return cls.from_layout(layout, **params, **known, **seed)
     try:
         made = cls(**params, **seed)
     except Exception as error:  # a third-party constructor may raise any exception

@@ -232,11 +232,12 @@ class DatasetConfig(_SamplesConfig):
     exclude_labels: tuple[str, ...] = ()
     """Labels of a multi-label data set that are left out."""
     feature_groups: FeatureGroups | None = None
-    """Groups of features that are ranked beside the single features, and change no model and no
-    score: the path of a table with the columns feature and group, looked up as `path`; a list of
-    features for each group; modalities; or {correlated: 0.7}, clusters of columns any two of which
-    have that absolute correlation or more over all samples, whatever the labels. A feature in no
-    group is one of its own."""
+    """Groups of features that are ranked beside the single features: the path of a table with the
+    columns feature and group, looked up as `path`; a list of features for each group; modalities;
+    or {correlated: 0.7}, clusters of columns any two of which have that absolute correlation or
+    more over all samples, whatever the labels. A feature in no group is one of its own. Groups
+    change a model only where the method selects groups, as sparse_group_lasso does; it finds those
+    that correlate in each training set."""
     background: Place | None = None
     """Image of a sample's shape that pictures show below the map, .npy, .png or NIfTI; the mean
     sample by default.

@@ -16,6 +16,7 @@ from raysel.base.estimator import Capabilities, Estimator
 from raysel.base.registry import build_solver, find_method, solver_capabilities, solver_class
 from raysel.base.template import Template
 from raysel.config.schema import StudyConfig
+from raysel.config.values import CORRELATED, MODALITIES
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
@@ -191,7 +192,7 @@ class Study:
             train=smallest,
             largest=largest,
             scaler=scaler,
-            preparation=preparation,
+            preparation=study.preparation(),
             random_state=state,
             saved=saved,
         )
@@ -324,7 +325,23 @@ class Study:
             params=params,
             random_state=random_state,
             importance=loss,
+            groups=self._solver_groups,
         )
+
+    @cached_property
+    def _solver_groups(self) -> Mapping[str, Any] | None:
+        """Groups for a method that takes them, by default the modalities; None for another.
+
+        Those that correlate are formed by the method, of training samples.
+        """
+        if self.template or not self.capabilities.grouped:
+            return None
+        given = self.config.dataset.feature_groups
+        if isinstance(given, Mapping) and isinstance(given.get(CORRELATED), float):
+            return given
+        if given is None and self.dataset.layout.is_multimodal:
+            return make_feature_groups(MODALITIES, self.dataset)
+        return self.feature_groups
 
     def trial_solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
         """Return an unfitted solver for a trial, which ranks by permutation only if scored so."""
@@ -373,7 +390,11 @@ class Study:
         """
         if self._preparation is None:
             return None
-        return self._preparation.with_numbers(self.examples[0].params if params is None else params)
+        made = self._preparation.with_numbers(self.examples[0].params if params is None else params)
+        groups = self._solver_groups
+        if groups is not None and not isinstance(groups.get(CORRELATED), float):
+            made.set_params(groups=groups)
+        return made
 
     @cached_property
     def evaluation(self) -> Evaluation:

@@ -151,6 +151,8 @@ class StoredStudy:
         yield from self._changed_trials(study)
         if self.study.data_hash != now.data_hash:
             yield f"the data of {study.dataset.name}: their content has changed"
+        if study.capabilities.grouped and self.study.feature_groups != now.feature_groups:
+            yield "dataset.feature_groups: the groups that the method takes have changed"
 
     def _refuse(self, changes: Sequence[str]) -> None:
         if changes:

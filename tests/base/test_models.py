@@ -53,8 +53,14 @@ from raysel.base.models import load_model, save_model, unlisted_estimators, untr
 from raysel.base.registry import OWN, build_solver, solver_class
 from raysel.core.errors import DataError, StudyError
 from raysel.data.layouts import Matrix
+from raysel.data.preparation.joining import ColumnJoiner
 from raysel.data.scaling import ModalityScaler, UnitScaler, make_scaler
 from raysel.evaluation.selectors import ScoredSelector
+from raysel.solvers.spatial.neighbour_model import (
+    NeighbourClassifier,
+    NeighbourModel,
+    NeighbourRegressor,
+)
 
 
 class Stranger(BaseEstimator):
@@ -111,6 +117,13 @@ class Hidden:
     """An object that is no estimator."""
 
 
+#: Classes with parameters of which no model is an instance.
+BASE_CLASSES = {
+    *(ScoredSelector, ColumnJoiner),
+    *(NeighbourModel, NeighbourClassifier, NeighbourRegressor),
+}
+
+
 def test_every_estimator_of_raysel_is_trusted_under_its_own_name():
     found = set()
     own_packages = (
@@ -141,7 +154,7 @@ def test_every_estimator_of_raysel_is_trusted_under_its_own_name():
                 c for c in own if c._get_param_names() or not issubclass(c, Estimator)
             }  # no base class
             found = {c for c in found if not c.__name__.startswith("_")}
-    assert {f"{c.__module__}.{c.__qualname__}" for c in found - {ScoredSelector}} == {
+    assert {f"{c.__module__}.{c.__qualname__}" for c in found - BASE_CLASSES} == {
         t for t in trusted_types() if t.startswith("raysel.")
     }
     packages = {name.partition(".")[0] for name in trusted_types()}

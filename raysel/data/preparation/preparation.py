@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -61,6 +61,7 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         no_features: IntArray | tuple[()] = (),
         modalities: dict[str, int] | None = None,
         keeps_shape: bool = False,
+        groups: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         self.steps = steps
         self.feature_names = feature_names  # shape (n_features,)
@@ -69,6 +70,7 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             no_features  # only read by steps: none of their columns is left at the end
         )
         self.modalities = modalities
+        self.groups = groups  # features of each group, for a method that takes groups of columns
         self.keeps_shape = (
             keeps_shape  # whether each feature must stay one column, as the cells of a matrix
         )
@@ -93,12 +95,27 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         if outputs is None:
             return {}
         numbers = np.unique(outputs.origin, return_inverse=True)[1]
-        if self.modalities is None:
-            return {"estimator__origin": numbers}
-        owner = np.repeat(np.arange(len(self.modalities)), list(self.modalities.values()))
-        counts = np.bincount(owner[outputs.origin], minlength=len(self.modalities)).tolist()
-        modalities = dict(zip(self.modalities, counts, strict=True))
-        return {"estimator__origin": numbers, "modalities": modalities}
+        changed: dict[str, Any] = {"estimator__origin": numbers}
+        if self.modalities is not None:
+            owner = np.repeat(np.arange(len(self.modalities)), list(self.modalities.values()))
+            counts = np.bincount(owner[outputs.origin], minlength=len(self.modalities)).tolist()
+            changed["modalities"] = dict(zip(self.modalities, counts, strict=True))
+        if self.groups is not None:
+            changed["groups"] = self._column_groups(outputs, self.groups)
+        return changed
+
+    def _column_groups(
+        self, outputs: Outputs, groups: Mapping[str, Sequence[int]]
+    ) -> dict[str, list[int]]:
+        """Columns of each group of features, and of each feature in none that has several."""
+        alone = np.ones(outputs.n_features, dtype=bool)
+        members = {name: np.asarray(features) for name, features in groups.items()}
+        for features in members.values():
+            alone[features] = False
+        several = np.flatnonzero(alone & (np.bincount(outputs.origin, minlength=len(alone)) > 1))
+        members |= {str(self.feature_names[j]): np.array([j]) for j in several.tolist()}
+        columns = {name: outputs.columns(features).tolist() for name, features in members.items()}
+        return {name: own for name, own in columns.items() if own}
 
     def with_numbers(self, params: Mapping[str, Any]) -> Self:
         """Return an unfitted copy in which steps have the numbers that a search chose.

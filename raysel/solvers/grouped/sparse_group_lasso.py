@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -16,13 +16,16 @@ from raysel.base.regressors import LinearRegressor
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import Layout
+from raysel.numerics.correlations import correlated_groups
 from raysel.numerics.least_squares import QuantityScale, centre_and_scale, standardised
 from raysel.solvers.grouped.descent import Problem
 from raysel.solvers.grouped.penalty import SparseGroupPenalty
 from raysel.solvers.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss
 
-#: Features of each group by its name.
-Groups = Mapping[str, Sequence[int]]
+#: Features of each group by its name, or the correlation from which on features are a group.
+Groups = Mapping[str, Any]
+#: Key of that correlation.
+_CORRELATED = "correlated"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +44,8 @@ class PreparedGroups:
     scale: float
     #: Number of columns of each group; shape (n_groups,).
     sizes: IntArray
+    #: Names of the first groups; the others have a feature each.
+    names: list[str]
     #: Gradient of the loss by the weights of the columns, at W = 0; shape (n_columns, k).
     slopes: FloatArray
 
@@ -59,7 +64,6 @@ class _SparseGroupLasso(IterativeEstimator, Selector):
         "alpha_scale": [StrOptions({"max", "absolute"})],
     }
 
-    layout_parameters: ClassVar[frozenset[str]] = frozenset({"groups"})
     simpler_first = ("-alpha",)
 
     group_scores_: FloatArray
@@ -125,6 +129,12 @@ class _SparseGroupLasso(IterativeEstimator, Selector):
             If one is wrong; the message names it and the values that are allowed.
         """
         super().check(n_features)
+        if self._correlation is not None:
+            if not 0 < self._correlation <= 1:
+                raise ConfigError(
+                    f"groups: {_CORRELATED}: {self._correlation} must be above 0 and at most 1."
+                )
+            return
         for name, members in (self.groups or {}).items():
             whole = all(isinstance(j, Integral) and not isinstance(j, bool) for j in members)
             if not len(members) or not whole or not 0 <= min(members) <= max(members) < n_features:
@@ -144,7 +154,11 @@ class _SparseGroupLasso(IterativeEstimator, Selector):
         """Centre and scale the features and lay the groups side by side."""
         target, loss = self._loss(y)
         centred, X_mean, _, scale = centre_and_scale(np.asarray(X, dtype=np.float64))
-        members = list(self._members(X.shape[1]).values())
+        named = self._named_groups(centred)
+        alone = np.ones(X.shape[1], dtype=bool)
+        for group in named.values():
+            alone[group] = False
+        members = [*named.values(), *np.flatnonzero(alone)[:, None]]
         features = np.concatenate(members)
         columns = np.asfortranarray(centred[:, features])
         start = np.zeros_like(loss.Y)
@@ -157,6 +171,7 @@ class _SparseGroupLasso(IterativeEstimator, Selector):
             X_mean=X_mean,
             scale=scale,
             sizes=np.array([len(group) for group in members]),
+            names=list(named),
             slopes=slopes,
         )
 
@@ -172,11 +187,22 @@ class _SparseGroupLasso(IterativeEstimator, Selector):
         self.objective_path_ = np.array([losses.sum()])
         self.n_iter_, self.converged_, self.dual_gap_ = 1, True, 0.0
 
-    def _members(self, n_features: int) -> dict[str, IntArray]:
-        """Columns of each group; a column in none is a group of its own, without a name."""
-        members = {name: np.array(given) for name, given in (self.groups or {}).items()}
-        alone = np.setdiff1d(np.arange(n_features), np.concatenate([[], *members.values()]))
-        return members | {f"<{j}>": np.array([j]) for j in alone.astype(np.int64).tolist()}
+    @property
+    def _correlation(self) -> float | None:
+        """Correlation from which on features are a group; None if groups are given, or none."""
+        found = (self.groups or {}).get(_CORRELATED)
+        if isinstance(found, Real):
+            return float(found)
+        return None
+
+    def _named_groups(self, X: FloatArray) -> dict[str, IntArray]:
+        """Columns of each group that is given, or that is found in training samples."""
+        if self._correlation is None:
+            return {name: np.array(members) for name, members in (self.groups or {}).items()}
+        numbers = correlated_groups(X, self._correlation)
+        sizes = np.bincount(numbers)
+        clusters = [np.flatnonzero(numbers == number) for number in np.flatnonzero(sizes > 1)]
+        return {f"cluster {number}": members for number, members in enumerate(clusters, 1)}
 
     def _largest_alpha(self, prepared: PreparedGroups) -> float:
         """Smallest alpha of the scaled features from which on the solution is zero."""
@@ -204,9 +230,8 @@ class _SparseGroupLasso(IterativeEstimator, Selector):
         coef = np.zeros((W.shape[1], n_features))
         np.add.at(coef.T, prepared.features, weights)
         self.scores_ = np.linalg.norm(coef, axis=0)
-        penalty, named = prepared.penalty(self.l1_ratio), len(self.groups or {})
-        norms = penalty.group_norms(weights) / np.sqrt(prepared.sizes)
-        self.group_names_, self.group_scores_ = list(self.groups or {}), norms[:named]
+        norms = prepared.penalty(self.l1_ratio).group_norms(weights) / np.sqrt(prepared.sizes)
+        self.group_names_, self.group_scores_ = prepared.names, norms[: len(prepared.names)]
         self._keep_columns(coef, b - coef @ prepared.X_mean, prepared.target)
 
     @abstractmethod
@@ -233,8 +258,10 @@ class SparseGroupLasso(_SparseGroupLasso, OneAgainstRest):
     Parameters
     ----------
     groups : dict of str to list of int, default=None
-        Columns of each group by its name. A study sets it from ``dataset.feature_groups``, or else
-        from the modalities. None: each feature is a group of its own.
+        Columns of each group by its name; or ``{"correlated": 0.7}``: the groups are the clusters
+        of columns of which any two correlate by this or more in the training samples. A study sets
+        it from ``dataset.feature_groups``, or else from the modalities. None: each feature is a
+        group of its own.
     alpha : float, default=0.1
         Strength of both norms, above 0; see ``alpha_scale``.
     l1_ratio : float, default=0.5
@@ -263,9 +290,9 @@ class SparseGroupLasso(_SparseGroupLasso, OneAgainstRest):
     ranking_ : ndarray of int64, shape (n_features,)
         Rank of each feature, 1 is best.
     group_scores_ : ndarray of shape (n_groups,)
-        Norm ||W_g|| of each named group's coefficients, divided by the square root of its size.
+        Norm ||W_g|| of each group's coefficients, divided by the square root of its size.
     group_names_ : list of str
-        Names of ``groups``.
+        Names of the groups.
     objective_path_ : ndarray of shape (n_iter_,)
         Objective after each iteration.
     n_iter_ : int
@@ -302,7 +329,7 @@ class SparseGroupLasso(_SparseGroupLasso, OneAgainstRest):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        OneAgainstRest.capabilities, layouts=frozenset({TENSOR, MODALITIES})
+        OneAgainstRest.capabilities, layouts=frozenset({TENSOR, MODALITIES}), grouped=True
     )
     score_meaning = "norm of the feature's coefficients over the classes"
 
@@ -362,7 +389,7 @@ class SparseGroupLassoRegressor(_SparseGroupLasso, LinearRegressor):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        LinearRegressor.capabilities, layouts=frozenset({TENSOR, MODALITIES})
+        LinearRegressor.capabilities, layouts=frozenset({TENSOR, MODALITIES}), grouped=True
     )
     score_meaning = "norm of the feature's coefficients over the quantities"
 
