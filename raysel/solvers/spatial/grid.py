@@ -82,3 +82,7 @@ class Grid:
     def inverse_transform(self, coordinates: FloatArray) -> FloatArray:
         """Inverse of `transform`."""
         return scipy.fft.idctn(coordinates, norm="ortho", axes=self.axes)
+
+    def smooth(self, W: FloatArray) -> FloatArray:
+        """Apply the inverse of I + D'D."""
+        return self.inverse_transform(self.transform(W) / self.roots**2)

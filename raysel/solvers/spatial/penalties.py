@@ -25,6 +25,10 @@ class DifferencePenalty(ABC):
         """Minimise the penalty plus ``strength / 2 ||. - V||^2``."""
 
     @abstractmethod
+    def nearest(self, V: FloatArray) -> FloatArray:
+        """Return the nearest point at which the convex conjugate is finite."""
+
+    @abstractmethod
     def conjugates(self, V: FloatArray) -> FloatArray:
         """Convex conjugate, where it is finite; shape (k,)."""
 
@@ -39,6 +43,12 @@ class SquaredDifferences(DifferencePenalty):
     def shrink(self, V: FloatArray, strength: float) -> FloatArray:
         """Scale all differences."""
         return V * (strength / (strength + self.weight))
+
+    def nearest(self, V: FloatArray) -> FloatArray:
+        """Return V itself, or 0 for a penalty of no weight."""
+        if self.weight == 0.0:
+            return np.zeros_like(V)
+        return V
 
     def conjugates(self, V: FloatArray) -> FloatArray:
         """Half of the sum of squares, divided by the weight."""
@@ -59,6 +69,11 @@ class TotalVariation(DifferencePenalty):
         lengths = np.linalg.norm(V, axis=0)
         threshold = self.weight / strength
         return V * (1.0 - threshold / np.maximum(lengths, max(threshold, np.finfo(float).tiny)))
+
+    def nearest(self, V: FloatArray) -> FloatArray:
+        """Shorten the differences that are longer than the weight."""
+        lengths = np.linalg.norm(V, axis=0)
+        return V * np.minimum(1.0, self.weight / np.maximum(lengths, np.finfo(float).tiny))
 
     def conjugates(self, V: FloatArray) -> FloatArray:
         """Return 0, which it is where no length is above the weight."""

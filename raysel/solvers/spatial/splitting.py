@@ -15,8 +15,10 @@ that it and the roots of I + D'D transform make the whole system diagonal, whate
 decomposition serves all configurations. Cells of the array that are no features have neither
 samples nor penalties.
 
-The multipliers of the copies of X W + b and D W, scaled by s <= 1 so that all entries of ``X'theta
-- D'V`` are within l1, are a dual point, by which no J is below ``bound(s theta) - penalty*(s V)``.
+The multipliers theta and V of the copies of X W + b and D W, scaled by s <= 1 so that all entries
+of ``X'theta - D'V`` are within l1, are a dual point: no J is below ``bound(s theta) - penalty*(s
+V)``. Before, V takes some steps ``V + D (I + D'D)^-1 r`` with the part r of the entries beyond l1,
+by which s is nearer to 1.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ STEPS, _RELAXATION = 10, 1.8
 #: First tau, as a share of the largest eigenvalue of rho X'X; and the most by which the balance of
 #: residuals changes rho or tau at once.
 _SHARE, _MOST = 1e-2, 10.0
+#: Steps by which the multipliers of the differences approach what the bound asks for.
+_REPAIRS = 10
 #: Singular values below this share of the largest are of rounding.
 _DEPENDENT = 1e-12
 
@@ -129,7 +133,7 @@ class Problem:
             W = splitting.copies.W[:, self.samples.grid.inside]
             J, b = self._objective(W)
             lower = max(best.lower, self._bound(*splitting.multipliers()))
-            if J < best.J:
+            if not J >= best.J:  # NaN where the data overflow
                 best = Bounded(W, b, J, lower)
             best = best._replace(lower=lower)
             yield best
@@ -148,7 +152,13 @@ class Problem:
         """Return the lower bound of J from multipliers of the fits and of the differences."""
         grid = self.samples.grid
         theta = self.loss.balance(theta)
-        slopes = theta.T @ self.samples.X - grid.adjoint(V)[:, grid.inside]
+        of_samples = grid.spread(theta.T @ self.samples.X)
+        for _ in range(_REPAIRS):
+            slopes = (of_samples - grid.adjoint(V)) * grid.inside
+            beyond = slopes - np.clip(slopes, -self.l1, self.l1)
+            step = grid.differences(grid.smooth(beyond)) * grid.pairs
+            V = self.penalty.nearest(V + step)
+        slopes = (of_samples - grid.adjoint(V))[:, grid.inside]
         largest = np.abs(slopes).max(axis=1)
         s = self.l1 / np.maximum(largest, self.l1)
         bounds = self.loss.bounds(s * theta) - s**2 * self.penalty.conjugates(V)
