@@ -40,6 +40,8 @@ _CELLS = "is a cell array or a struct; save it as a matrix of numbers"
 #: Memory that a column takes besides its values, measured with tables of 100,000 columns, and a
 #: row, as its label.
 _COLUMN, _ROW = 24 * 2**10, 24
+#: Columns of a Parquet file that are read at a time; each time takes .4 s with 100,000 columns.
+_AT_A_TIME = 20_000
 #: Bytes that a file may allocate and still count as memory-mapped: its schema and dictionaries.
 _MAPPED = 2**20
 
@@ -247,7 +249,7 @@ def write_table(path: str, limit: int) -> dict[str, Any]:
         if _is_parquet(path):
             shape = file.metadata.num_rows, len(file.schema_arrow.names)
             _check_table(_claimed_bytes(file.schema_arrow, shape[0]), shape, limit)
-            table = file.read(use_threads=False)
+            table = _read_columns(file)
         else:
             table = file.read_all()
     table.validate(full=True)
@@ -255,6 +257,23 @@ def write_table(path: str, limit: int) -> dict[str, Any]:
     with _stream(table.schema) as stream:
         stream.write_table(table)
     return {}
+
+
+def _read_columns(file: Any) -> Any:
+    """Read a Parquet file; of many columns some at a time, as their readers take 12 KiB each."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    schema = file.schema_arrow
+    names = schema.names
+    # A name also stands for the columns within it, and for others of the same name.
+    is_flat = len(set(names)) == len(file.schema) and not any("." in name for name in names)
+    if len(names) <= _AT_A_TIME or not is_flat:
+        return file.read(use_threads=False)
+    columns: list[Any] = []
+    for start in range(0, len(names), _AT_A_TIME):
+        some = names[start : start + _AT_A_TIME]
+        columns += file.read(columns=some, use_threads=False).columns
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def write_batches(path: str, limit: int, n_bytes: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from pyarrow.parquet import encryption
 from refusals import refused
 
 from raysel.data.dataset import Dataset
-from raysel.data.formats import isolated
+from raysel.data.formats import isolated, isolated_child
 from raysel.data.formats.array_files import open_arrays
 from raysel.data.layouts import Tensor
 from raysel.data.loading import load_dataset, save_dataset
@@ -243,3 +243,20 @@ def test_rows_that_a_small_file_declares_are_counted_before_they_are_decoded(mon
     monkeypatch.setenv("RAYSEL_MAX_DATA_BYTES", str(3 * 8 * n))
     refused(path, f"its table of {n} rows and 2 columns would take")
     refused(path, "dataset.in_memory: false")
+
+
+@pytest.mark.parametrize(
+    "names", ["abcdef", ["a", "a.b", "b", "c", "d", "e"], ["a", "a", "b", "b", "c", "c"]]
+)
+def test_columns_that_are_read_some_at_a_time_are_those_of_the_file(names, monkeypatch):
+    """Names with a point, and names twice, stand for several columns."""
+    values = [X[:, 0], Y, list("0123456789"), [[1.0]] * 10, [{"x": 1, "y": 2}] * 10, X[:, 1]]
+    arrays = [pa.array(each) for each in values]
+    arrays[2] = arrays[2].dictionary_encode()
+    path, table = Path("t.parquet"), pa.Table.from_arrays(arrays, names=list(names))
+    pq.write_table(table, path, row_group_size=3)
+    monkeypatch.setattr(isolated_child, "_AT_A_TIME", 2)
+    assert isolated_child._read_columns(pq.ParquetFile(path)).equals(table)
+    flat = table.select([0, 1, 2, 3, 5])
+    pq.write_table(flat, path, row_group_size=3)
+    assert isolated_child._read_columns(pq.ParquetFile(path)).equals(flat)
