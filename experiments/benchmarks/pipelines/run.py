@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -113,13 +114,15 @@ def print_row(name: str, size: Size, repeats: int) -> tuple[float, float]:
 
 
 def print_growth(name: str, repeats: int) -> None:
-    """Print how the seconds grow when one part of the size is twice the case's own."""
+    """Print how the seconds grow from a quarter of each part of the case's size to all of it."""
     _, size = CASES[name]
-    before = print_row(name, size, repeats)
+    of_all = print_row(name, size, repeats)
     for field in fields(size):
-        larger = replace(size, **{field.name: 2 * getattr(size, field.name)})
-        after = print_row(name, larger, repeats)
-        powers = [math.log2(late / early) for early, late in zip(before, after, strict=True)]
+        most = getattr(size, field.name)
+        numbers = [max(1, most // 4), max(1, most // 2)]
+        sizes = [replace(size, **{field.name: number}) for number in numbers]
+        seconds = [*(print_row(name, smaller, repeats) for smaller in sizes), of_all]
+        powers, _ = np.polyfit(np.log([*numbers, most]), np.log(seconds), 1)
         told = ", ".join(f"{way} {power:.2f}" for way, power in zip(WAYS, powers, strict=True))
         print(f"exponents of {field.name}: {told}", flush=True)
 
@@ -131,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES, metavar="CASE")
     parser.add_argument("--columns", type=int, nargs="+", help="other numbers of columns")
-    parser.add_argument("--growth", action="store_true", help="with twice each part of the size")
+    parser.add_argument("--growth", action="store_true", help="with parts of the size")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--measure", nargs=5, help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
