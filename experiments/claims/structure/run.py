@@ -23,6 +23,8 @@ from sklearn.pipeline import make_pipeline
 from raysel import SMR, NestedSearch
 from raysel.baselines.linear_svm import LinearSVM
 from raysel.baselines.smoothed_filters import SmoothedFTest
+from raysel.solvers.spatial.graph_net import GraphNet
+from raysel.solvers.spatial.tv_l1 import TVL1
 
 SIDES = (SIDE, SIDE)
 NOISES = ("white", "smooth")
@@ -47,6 +49,8 @@ METHODS: Mapping[str, Method] = {
     "smoothed F-test": Method(SmoothedFTest(SIDES), {"width": [0, 1, 2, 4]}),
     "F-test of parcels": Method(PARCELS, {"featureagglomeration__n_clusters": [20, 60, 200]}),
     "SMR": Method(SMR(SIDES, max_iter=30), {"rank": [1, 2, 24], "alpha": [0.03, 0.1, 0.3]}),
+    "graph net": Method(GraphNet(SIDES), {"l1_ratio": [0.1, 0.5], "alpha": [0.03, 0.1, 0.3]}),
+    "TV-l1": Method(TVL1(SIDES), {"l1_ratio": [0.2, 0.5], "alpha": [0.03, 0.1, 0.3]}),
     "l1 SVM": Method(LinearSVM(penalty="l1"), {"C": [0.01, 0.03, 0.1, 0.3]}),
     "l2 SVM": Method(LinearSVM(penalty="l2"), {"C": [0.001, 0.01, 0.1]}),
 }
