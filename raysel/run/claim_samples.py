@@ -103,9 +103,8 @@ def origin_of(split: Split) -> IntArray:
         return np.arange(split.X_train.shape[1])
     if split.outputs.joined_to is not None:
         raise StudyError(
-            "claims are of features, groups or regions given all others, and dataset.prepare joins"
-            " features in another way in each fold; claim those of a study without parcels and"
-            " clusters."
+            "dataset.prepare joins features in another way in each fold, so that none can be"
+            " claimed; claim those of a study without parcels and clusters."
         )
     return split.outputs.origin
 
