@@ -60,6 +60,7 @@ ARGUMENTS = {
     "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/slots.py": "few.yaml --slots 2",
     "benchmarks/pipelines/run.py": "--columns 200 --cases within --repeats 1",
+    "benchmarks/structure-speed/run.py": "--repeats 1",
     "benchmarks/stored-data/run.py": "--samples 300 --side 8 --compare",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
     "claims/discoveries/run.py": (
@@ -93,6 +94,11 @@ GROWTH = {"(750, 1500, 3000, 6000)": "(100,)"}
 FEW_PIXELS = {"= load_orl_half()\n": "= load_orl_half()\n    X = X[:, ::16]\n"}
 #: What their text, or that of a file beside them, says instead.
 SHORTER = {
+    "benchmarks/structure-speed/run.py": {
+        "1e-4, 1e-6": "1e-2, 1e-3",
+        "(20, 20, 20)": "(6, 6, 6)",
+        "(1000, 1, 1)": "(60, 1, 1)",
+    },
     "benchmarks/stored-data/run.py": {'"search": {': '"pictures": [], "search": {'},
     "claims/adaptive-search/tpe.py": {
         '"seed": seed,\n': '"seed": seed, "cv.outer": 2, "cv.inner": 2, "cv.final": False,\n'
@@ -281,8 +287,9 @@ SHORTER = {
     "claims/structure/run.py": {"in product(SHAPES, NOISES": "in product(['stripes'], NOISES"},
     "claims/survival/journal_overhead.py": {"REPEATS = 0.2, 30, 200, 5": "REPEATS = 0.2, 3, 2, 1"},
 }
-#: Those that other tests run, or that need a cluster.
+#: Those that other tests run, or that need a cluster or another environment.
 ELSEWHERE = {
+    "benchmarks/structure-speed/spacenet.py",
     *("examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py"),
     *(
         "claims/false-claims/run.py",
