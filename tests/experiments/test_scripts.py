@@ -60,6 +60,7 @@ ARGUMENTS = {
     "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/slots.py": "few.yaml --slots 2",
     "benchmarks/pipelines/run.py": "--columns 200 --cases within --repeats 1",
+    "benchmarks/structure-speed/groups.py": "--repeats 1",
     "benchmarks/structure-speed/run.py": "--repeats 1",
     "benchmarks/stored-data/run.py": "--samples 300 --side 8 --compare",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
@@ -289,7 +290,7 @@ SHORTER = {
 }
 #: Those that other tests run, or that need a cluster or another environment.
 ELSEWHERE = {
-    "benchmarks/structure-speed/spacenet.py",
+    *(f"benchmarks/structure-speed/{name}.py" for name in ("group_peers", "spacenet")),
     *("examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py"),
     *(
         "claims/false-claims/run.py",
