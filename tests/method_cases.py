@@ -241,6 +241,7 @@ QUICK = {
     "smr": ("tensors of order 3, 2 classes", "matrices, 3 classes"),
     "smml": ("modalities, 3 classes", "modalities, 3 labels"),
     "mtda": ("tasks", "more features than samples"),
+    "graph_net": ("matrices, 3 labels",),
     "pca": ("tensors of order 3, 2 classes", "tasks"),
     "kernel_svm": ("modalities, 3 labels", "more features than samples"),
     "variance": ("masked volumes, 3 classes", "matrices, 3 classes"),
@@ -250,6 +251,7 @@ QUICK = {
     ),
     "sklearn.feature_selection.SelectKBest": ("masked volumes, 3 classes", "modalities, 3 classes"),
     "smr_regressor": ("vectors, 1 quantity", "matrices, 2 quantities"),
+    "graph_net_regressor": ("vectors, 1 quantity",),
     "f_test": ("more features than samples, 1 quantity", "modalities, 2 quantities"),
     "sklearn.linear_model.Lasso": ("matrices, 1 quantity", "modalities, 1 quantity"),
 }
