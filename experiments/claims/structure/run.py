@@ -29,7 +29,7 @@ from raysel.solvers.spatial.tv_l1 import TVL1
 SIDES = (SIDE, SIDE)
 NOISES = ("white", "smooth")
 SAMPLES = (50, 200)
-DRAWS = 5
+DRAWS = 3
 N_FEATURES = [3, 8, 20, CELLS, 200, SIDE * SIDE]
 #: Means of connected cells that vary alike, and their F values.
 PARCELS = make_pipeline(
