@@ -237,7 +237,10 @@ def build_solver(
     ``groups`` are those of the features, for a method that takes them.
     """
     cls = solver_class(name)
-    supplied = cls.layout_parameters if issubclass(cls, Estimator) else frozenset()
+    supplied: frozenset[str] = frozenset()
+    if issubclass(cls, Estimator):
+        grouped = {"groups"} if cls.capabilities.grouped else frozenset()
+        supplied = cls.layout_parameters | grouped
     _check_parameters(name, cls, params, supplied)
     seed = {"random_state": random_state} if "random_state" in signature(cls).parameters else {}
     if issubclass(cls, Estimator):
@@ -270,7 +273,7 @@ def _check_parameters(
         if key in supplied:
             raise ConfigError(
                 f"solver: `{key}` is set from the data set; remove it (set dataset.shape to change"
-                " the shape)."
+                " the shape, dataset.feature_groups to change groups)."
             )
         if key == "random_state":
             raise ConfigError("solver: `random_state` is set from the study's seed; remove it.")

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from raysel import NestedSearch, resume_study, run_study
-from raysel.core.errors import DirectoryError
+from raysel.base.registry import build_solver
+from raysel.core.errors import ConfigError, DirectoryError
+from raysel.data.layouts import Tensor
 from raysel.execution.serial import SerialExecutor
 from raysel.run.api import prepare_study
 from raysel.run.in_memory import run_in_memory
@@ -92,3 +94,8 @@ def test_a_correlation_out_of_range_is_refused(at):
     X, y = table()
     with pytest.raises(ValueError, match="correlated"):
         SparseGroupLasso({"correlated": at}).fit(X[["a", "b"]].to_numpy(), y)
+
+
+def test_groups_are_no_parameter_of_a_configuration():
+    with pytest.raises(ConfigError, match="`groups` is set from the data set"):
+        build_solver("sparse_group_lasso", Tensor((8,)), {"groups": 1}, groups={})
