@@ -21,6 +21,7 @@ from raysel.baselines.kernel_classifiers import (
 from raysel.baselines.lp_boost import highest_point
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
+from raysel.numerics.optimality import relative_gap
 
 #: LIBSVM's first tolerance as a share of the relative duality gap that is asked for, and its
 #: smallest one.
@@ -128,11 +129,7 @@ class KernelWeights:
         """Upper bound of (P - P*) / P*, P the objective of the best solution and P* the optimum."""
         if self.best is None:
             return np.inf
-        if self.best.objective <= self.lower:
-            return 0.0
-        if self.lower > 0:
-            return (self.best.objective - self.lower) / self.lower
-        return np.inf
+        return relative_gap(self.best.objective, self.lower)
 
     def _update(
         self, best: WeightedKernels, weights: FloatArray, dual: FloatArray, objective: float

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from raysel.core.arrays import FloatArray
+from raysel.numerics.optimality import relative_gap
 
 #: Ridge of the small least-squares problem, relative to the trace of its matrix.
 _RIDGE = 1e-10
@@ -165,9 +166,7 @@ class BoundedStep(NamedTuple):
     @property
     def gap(self) -> float:
         """Upper bound of how far J is above the optimum, relative to it."""
-        if self.lower > 0:
-            return max(0.0, self.J / self.lower - 1.0)
-        return np.inf
+        return relative_gap(self.J, self.lower)
 
 
 def reweighted_steps(

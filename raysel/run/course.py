@@ -216,7 +216,7 @@ def uploading(
 
 def _uploading_words(patience: float) -> str:
     """Say what is waited for, and how long at most."""
-    return f"uploading the last runs to MLflow; it ends after {patience:.0f} s without progress"
+    return f"uploading the last runs to MLflow, which stops after {patience:.0f} s without progress"
 
 
 @dataclass

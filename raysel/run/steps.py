@@ -59,7 +59,9 @@ def noise_record(study: Study, chosen: Sequence[tuple[OuterFold, TrialRecord, in
     training_sets = [fold.train for fold in study.plan.outer]
     params = {fold.name: winner.params for fold, winner, _ in chosen}
     preparations = [study.preparation(params[fold.name]) for fold in study.plan.outer]
-    values = noise_stability(data.X, labels, training_sets, preparations, data.y)
+    values = noise_stability(
+        data.X, labels, training_sets=training_sets, preparations=preparations, y=data.y
+    )
     curves = [values.mean(axis=0), values.min(axis=0), values.max(axis=0)]
     plain = [[None if np.isnan(v) else round(v, 6) for v in curve.tolist()] for curve in curves]
     return NoiseRecord(PERMUTATIONS, permutations.kind, *plain)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -24,27 +23,11 @@ import scipy.linalg
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.solvers.grouped.penalty import SparseGroupPenalty
 from raysel.solvers.losses import Loss
+from raysel.solvers.penalised_model import Bounded
 
 #: Steps between two evaluations; the smallest working set; the share of the gap of all groups to
 #: which that of the working set falls before others may enter.
 STEPS, _SMALLEST, _SHARE = 10, 10, 0.3
-
-
-class Bounded(NamedTuple):
-    """Weights after some steps, and a lower bound of the optimum."""
-
-    #: Weights (n_columns, k) and intercepts (k,).
-    W: FloatArray
-    b: FloatArray
-    J: float
-    lower: float
-
-    @property
-    def gap(self) -> float:
-        """Upper bound of how far J is above the optimum, relative to it."""
-        if self.lower > 0:
-            return max(0.0, self.J / self.lower - 1.0)
-        return np.inf
 
 
 @dataclass(frozen=True)
@@ -57,7 +40,7 @@ class Problem:
     alpha: float
 
     def minimise(self) -> Iterator[Bounded]:
-        """Yield the weights after every `STEPS` steps."""
+        """Yield the weights, (n_columns, k), after every `STEPS` steps."""
         n_columns, k = self.X.shape[1], self.loss.Y.shape[1]
         best = self._bounded(np.zeros((n_columns, k)), -np.inf)
         groups = self._most_violating(best, np.empty(0, dtype=np.int64))

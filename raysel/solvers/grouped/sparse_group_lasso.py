@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -10,17 +9,23 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from raysel.base.classifiers import OneAgainstRest, Selector, SignedTarget, signed_target
-from raysel.base.estimator import MODALITIES, POSITIVE, TENSOR, Capabilities, IterativeEstimator
-from raysel.base.regressors import LinearRegressor
-from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
+from raysel.base.classifiers import SignedTarget
+from raysel.base.estimator import MODALITIES, TENSOR, Capabilities
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import Layout
 from raysel.numerics.correlations import correlated_groups
-from raysel.numerics.least_squares import QuantityScale, centre_and_scale, standardised
+from raysel.numerics.least_squares import centre_and_scale
 from raysel.solvers.grouped.descent import Problem
 from raysel.solvers.grouped.penalty import SparseGroupPenalty
-from raysel.solvers.losses import LogisticLoss, Loss, MultinomialLoss, SquaredLoss
+from raysel.solvers.losses import Loss, MultinomialLoss
+from raysel.solvers.penalised_model import (
+    Bounded,
+    LogisticTargets,
+    PenalisedModel,
+    PreparedLinear,
+    QuantityTargets,
+)
 
 #: Features of each group by its name, or the correlation from which on features are a group.
 Groups = Mapping[str, Any]
@@ -29,19 +34,13 @@ _CORRELATED = "correlated"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreparedGroups:
+class PreparedGroups(PreparedLinear):
     """A training set whose columns stand group by group."""
 
-    #: What the columns of the targets stand for.
-    target: SignedTarget | QuantityScale
-    loss: Loss
     #: Centred columns divided by ``scale``; shape (n_samples, n_columns).
     X: FloatArray
     #: Feature of each column; one of several groups has a column in each; shape (n_columns,).
     features: IntArray
-    #: Mean of each feature, as given; shape (n_features,).
-    X_mean: FloatArray
-    scale: float
     #: Number of columns of each group; shape (n_groups,).
     sizes: IntArray
     #: Names of the first groups; the others have a feature each.
@@ -54,17 +53,13 @@ class PreparedGroups:
         return SparseGroupPenalty(self.sizes, np.sqrt(self.sizes), share)
 
 
-class _SparseGroupLasso(IterativeEstimator, Selector):
+class _SparseGroupLasso(PenalisedModel):
     """Parameters and iterations, whatever the targets."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "groups": [dict, None],
-        "alpha": [POSITIVE],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-        "alpha_scale": [StrOptions({"max", "absolute"})],
     }
-
-    simpler_first = ("-alpha",)
 
     group_scores_: FloatArray
     group_names_: list[str]
@@ -145,14 +140,9 @@ class _SparseGroupLasso(IterativeEstimator, Selector):
             if len(set(members)) < len(members):
                 raise ConfigError(f"groups: {name!r} names a column twice; remove one.")
 
-    @staticmethod
-    @abstractmethod
-    def _loss(y: LabelArray) -> tuple[Any, Loss]:
-        """Return what the columns of the targets stand for, and their loss."""
-
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedGroups:
         """Centre and scale the features and lay the groups side by side."""
-        target, loss = self._loss(y)
+        target, loss = self._target_loss(y)
         centred, X_mean, _, scale = centre_and_scale(np.asarray(X, dtype=np.float64))
         named = self._named_groups(centred)
         alone = np.ones(X.shape[1], dtype=bool)
@@ -175,18 +165,6 @@ class _SparseGroupLasso(IterativeEstimator, Selector):
             slopes=slopes,
         )
 
-    def is_zero_solution(self, prepared: PreparedGroups) -> bool:
-        """Return whether alpha is at least alpha_max, or no feature tells anything."""
-        largest = self._largest_alpha(prepared)
-        return largest == 0.0 or self._scaled_alpha(prepared, largest) >= largest
-
-    def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedGroups) -> None:
-        """Set the fitted attributes to W = 0 and the best intercepts."""
-        losses, b = prepared.loss.values(np.zeros_like(prepared.loss.Y))
-        self._keep(np.zeros_like(prepared.slopes), b, prepared)
-        self.objective_path_ = np.array([losses.sum()])
-        self.n_iter_, self.converged_, self.dual_gap_ = 1, True, 0.0
-
     @property
     def _correlation(self) -> float | None:
         """Correlation from which on features are a group; None if groups are given, or none."""
@@ -205,24 +183,15 @@ class _SparseGroupLasso(IterativeEstimator, Selector):
         return {f"cluster {number}": members for number, members in enumerate(clusters, 1)}
 
     def _largest_alpha(self, prepared: PreparedGroups) -> float:
-        """Smallest alpha of the scaled features from which on the solution is zero."""
         norms = prepared.penalty(self.l1_ratio).dual_norms(prepared.slopes)
-        return float(norms.max(initial=0.0))
+        return prepared.scale * float(norms.max(initial=0.0))
 
-    def _scaled_alpha(self, prepared: PreparedGroups, largest: float) -> float:
-        """Return alpha for the scaled features."""
-        if self.alpha_scale == "absolute":
-            return self.alpha / prepared.scale
-        return self.alpha * largest
+    def _zero_weights(self, prepared: PreparedGroups) -> FloatArray:
+        return np.zeros_like(prepared.slopes)
 
-    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedGroups) -> Iterator[float]:
-        alpha = self._scaled_alpha(prepared, self._largest_alpha(prepared))
+    def _minimise(self, prepared: PreparedGroups, alpha: float) -> Iterator[Bounded]:
         penalty = prepared.penalty(self.l1_ratio)
-        problem = Problem(prepared.X, prepared.loss, penalty, alpha)
-        for step in problem.minimise():
-            self.dual_gap_ = step.gap
-            self._keep(step.W, step.b, prepared)
-            yield step.J
+        return Problem(prepared.X, prepared.loss, penalty, alpha / prepared.scale).minimise()
 
     def _keep(self, W: FloatArray, b: FloatArray, prepared: PreparedGroups) -> None:
         """Set the fitted attributes to these weights of the scaled columns."""
@@ -234,12 +203,8 @@ class _SparseGroupLasso(IterativeEstimator, Selector):
         self.group_names_, self.group_scores_ = prepared.names, norms[: len(prepared.names)]
         self._keep_columns(coef, b - coef @ prepared.X_mean, prepared.target)
 
-    @abstractmethod
-    def _keep_columns(self, coef: FloatArray, intercept: FloatArray, target: Any) -> None:
-        """Set coefficients, intercepts and what the columns stand for."""
 
-
-class SparseGroupLasso(_SparseGroupLasso, OneAgainstRest):
+class SparseGroupLasso(_SparseGroupLasso, LogisticTargets):
     """Sparse group lasso: ranks groups of features, and features within them, and classifies.
 
         min_W,b  mean_i -log p(y_i | x_i'W + b)
@@ -329,24 +294,18 @@ class SparseGroupLasso(_SparseGroupLasso, OneAgainstRest):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        OneAgainstRest.capabilities, layouts=frozenset({TENSOR, MODALITIES}), grouped=True
+        LogisticTargets.capabilities, layouts=frozenset({TENSOR, MODALITIES}), grouped=True
     )
     score_meaning = "norm of the feature's coefficients over the classes"
 
-    @staticmethod
-    def _loss(y: LabelArray) -> tuple[SignedTarget, Loss]:
-        target = signed_target(y)
-        signs = np.ascontiguousarray(target.signs.T)
-        if target.multilabel or signs.shape[1] == 1:
-            return target, LogisticLoss(signs)
-        return target, MultinomialLoss((signs + 1.0) / 2.0)
-
-    def _keep_columns(self, coef: FloatArray, intercept: FloatArray, target: SignedTarget) -> None:
-        self._keep_target(target)
-        self.coef_, self.intercept_ = coef, intercept
+    def _target_loss(self, y: LabelArray) -> tuple[SignedTarget, Loss]:
+        target, loss = super()._target_loss(y)
+        if target.multilabel or loss.Y.shape[1] == 1:
+            return target, loss
+        return target, MultinomialLoss((loss.Y + 1.0) / 2.0)
 
 
-class SparseGroupLassoRegressor(_SparseGroupLasso, LinearRegressor):
+class SparseGroupLassoRegressor(_SparseGroupLasso, QuantityTargets):
     """Sparse group lasso for quantities: ranks groups of features and features, and predicts.
 
         min_W,b  sum_r mean_i (y_ir - x_i'w_r - b_r)^2 / 2
@@ -389,14 +348,6 @@ class SparseGroupLassoRegressor(_SparseGroupLasso, LinearRegressor):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        LinearRegressor.capabilities, layouts=frozenset({TENSOR, MODALITIES}), grouped=True
+        QuantityTargets.capabilities, layouts=frozenset({TENSOR, MODALITIES}), grouped=True
     )
     score_meaning = "norm of the feature's coefficients over the quantities"
-
-    @staticmethod
-    def _loss(y: LabelArray) -> tuple[QuantityScale, Loss]:
-        scale, Y = standardised(y)
-        return scale, SquaredLoss(Y)
-
-    def _keep_columns(self, coef: FloatArray, intercept: FloatArray, scale: QuantityScale) -> None:
-        self._keep_linear(coef, intercept, scale)

@@ -21,6 +21,7 @@ from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.numerics.block_norms import FeatureNorm, ModalityNorm
 from raysel.numerics.hinge import balanced, best_bias, hinge_loss
 from raysel.numerics.linear_algebra import gram, product
+from raysel.numerics.optimality import relative_gap
 
 
 @dataclass(frozen=True)
@@ -244,15 +245,6 @@ class MultimodalProblem:
         share = self.fractions[0] / self.fractions.sum()
         modality_ratios = share * self.modality_norm.ratios(prepared.gradient).max(axis=1)
         return DualPoint(sums, modality_ratios, (1.0 - share) * prepared.gamma2_max)
-
-
-def relative_gap(objective: float, bound: float) -> float:
-    """Relative duality gap, never below the true (objective - optimum) / optimum."""
-    if objective <= bound:
-        return 0.0
-    if bound > 0:
-        return (objective - bound) / bound
-    return np.inf
 
 
 class Certificate:

@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from raysel.numerics.optimality import relative_gap
 from raysel.solvers.smml.admm import UPDATES, ConsensusADMM
 from raysel.solvers.smml.barrier import DualBarrier
 from raysel.solvers.smml.problem import (
@@ -27,7 +28,6 @@ from raysel.solvers.smml.problem import (
     MultimodalProblem,
     PreparedModalities,
     Solution,
-    relative_gap,
 )
 from raysel.solvers.smml.working_set import WorkingSetADMM, saves_time
 

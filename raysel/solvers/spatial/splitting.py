@@ -32,6 +32,7 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray
 from raysel.solvers.losses import SeparableLoss
+from raysel.solvers.penalised_model import Bounded
 from raysel.solvers.spatial.grid import Grid
 from raysel.solvers.spatial.penalties import DifferencePenalty
 
@@ -95,24 +96,6 @@ class Copies(NamedTuple):
     V: FloatArray
 
 
-class Bounded(NamedTuple):
-    """Weights of the lowest objective so far, and a lower bound of the optimum."""
-
-    #: Weights of the features; shape (k, n_features).
-    W: FloatArray
-    #: Intercepts for centred samples; shape (k,).
-    b: FloatArray
-    J: float
-    lower: float
-
-    @property
-    def gap(self) -> float:
-        """Upper bound of how far J is above the optimum, relative to it."""
-        if self.lower > 0:
-            return max(0.0, self.J / self.lower - 1.0)
-        return np.inf
-
-
 @dataclass(frozen=True)
 class Problem:
     """The terms of J."""
@@ -123,7 +106,7 @@ class Problem:
     penalty: DifferencePenalty
 
     def minimise(self) -> Iterator[Bounded]:
-        """Yield the weights after every `STEPS` steps."""
+        """Yield the weights of the lowest J so far, (k, n_features), after every `STEPS` steps."""
         splitting = _Splitting(self)
         best = Bounded(np.empty(0), np.empty(0), np.inf, -np.inf)
         count = 0
