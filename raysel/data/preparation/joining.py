@@ -78,8 +78,8 @@ class ParcelMeans(ColumnJoiner):
         is_whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
         if number is None or not is_whole or not 1 <= number <= n_cells:
             raise ConfigError(
-                f"parcels: {number!r}, and there are {n_cells} cells to join; give a whole number"
-                f" from 1 to {n_cells}."
+                f"the number is {number!r}, and there are {n_cells} cells to join; give a whole"
+                f" number from 1 to {n_cells}."
             )
         return int(number)
 
