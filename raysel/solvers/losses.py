@@ -149,14 +149,12 @@ class MultinomialLoss(Loss):
         loss = self._mean(Z + b)
         for _ in range(_STEPS):
             step, slope = self._intercept_step(Z + b, shares)
-            length = 1.0
-            while (moved := self._mean(Z + b - length * step)) > loss and length > _CHANGE:
-                length /= 2
-            if moved > loss:  # by rounding
-                break
-            b, loss = b - length * step, moved
             if slope <= _CHANGE:
                 break
+            length, most = 1.0, loss + _CHANGE * (1.0 + loss)  # a rise by rounding is none
+            while (moved := self._mean(Z + b - length * step)) > most and length > _CHANGE:
+                length /= 2
+            b, loss = b - length * step, moved
         return np.append(loss, np.zeros(len(b) - 1)), b
 
     @staticmethod
